@@ -47,7 +47,7 @@ pub(crate) async fn open(
             Some(among) => {
                 let id = store.house().await.map_err(|error| format!("charging: {error}"))?;
                 let (high, low) = id.as_u64_pair();
-                (Some(external::Member { house: high ^ low, name: among.name }), among.leads)
+                (Some(external::Member { installation: high ^ low, name: among.name }), among.leads)
             }
         };
         let external = External::open(settings.clone(), member, &*context.bus, store.clone()).await;

@@ -67,9 +67,9 @@ impl SessionRequest {
 /// Where one connection finds what it is to ask.
 #[derive(Debug, Default)]
 pub struct Mailbox {
-    errands: Mutex<Vec<SessionRequest>>,
+    session_requests: Mutex<Vec<SessionRequest>>,
     has_some: AtomicBool,
-    pub(crate) bell: Notify,
+    pub(crate) notify: Notify,
     about: OnceLock<PeerIdentity>,
     live: ConnectionCounters,
 }
@@ -134,10 +134,10 @@ impl Mailbox {
 
     /// Gives back what could not be asked yet; it is taken again at the next wake-up.
     pub(crate) fn put_back(&self, mut rest: Vec<SessionRequest>) {
-        let mut errands = self.lock();
-        rest.append(&mut errands);
-        *errands = rest;
-        self.has_some.store(!errands.is_empty(), Ordering::Release);
+        let mut session_requests = self.lock();
+        rest.append(&mut session_requests);
+        *session_requests = rest;
+        self.has_some.store(!session_requests.is_empty(), Ordering::Release);
     }
 
     /// Notes how far a connection is.
@@ -178,20 +178,20 @@ impl Mailbox {
     }
 
     #[allow(clippy::result_large_err)]
-    fn push(&self, errand: SessionRequest) -> Result<(), SessionRequest> {
-        let mut errands = self.lock();
-        if errands.len() >= ERRANDS_MAX {
-            return Err(errand);
+    fn push(&self, session_request: SessionRequest) -> Result<(), SessionRequest> {
+        let mut session_requests = self.lock();
+        if session_requests.len() >= ERRANDS_MAX {
+            return Err(session_request);
         }
-        errands.push(errand);
+        session_requests.push(session_request);
         self.has_some.store(true, Ordering::Release);
-        drop(errands);
-        self.bell.notify_one();
+        drop(session_requests);
+        self.notify.notify_one();
         Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<SessionRequest>> {
-        self.errands.lock().unwrap_or_else(PoisonError::into_inner)
+        self.session_requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -260,20 +260,20 @@ impl RequestResult {
 impl SessionNotifier {
     /// Hands an errand to the connection of the peer that its session came through. False: nobody is
     /// connected who could carry it out; it waits until that peer is.
-    pub fn ask(&self, errand: SessionRequest) -> bool {
-        match self.hand_over(errand) {
+    pub fn ask(&self, session_request: SessionRequest) -> bool {
+        match self.hand_over(session_request) {
             Ok(()) => true,
-            Err(errand) => {
+            Err(session_request) => {
                 self.count(RequestResult::Unreachable);
-                self.wait_for(errand);
+                self.wait_for(session_request);
                 false
             }
         }
     }
 
     /// The same, but that nothing waits where nobody is connected: the caller does without.
-    pub fn ask_now(&self, errand: SessionRequest) -> bool {
-        let is_handed_over = self.hand_over(errand).is_ok();
+    pub fn ask_now(&self, session_request: SessionRequest) -> bool {
+        let is_handed_over = self.hand_over(session_request).is_ok();
         if !is_handed_over {
             self.count(RequestResult::Unreachable);
         }
@@ -282,39 +282,42 @@ impl SessionNotifier {
 
     // What is given back is what came.
     #[allow(clippy::result_large_err)]
-    fn hand_over(&self, errand: SessionRequest) -> Result<(), SessionRequest> {
+    fn hand_over(&self, session_request: SessionRequest) -> Result<(), SessionRequest> {
         let mailbox = {
             let mailboxes = self.lock();
             let of = |host: &str| mailboxes.get(&host.to_ascii_lowercase()).cloned();
             // An agent in between may have gone, and the client come by itself.
-            of(&errand.client.via).or_else(|| of(&errand.client.host))
+            of(&session_request.client.via).or_else(|| of(&session_request.client.host))
         };
         match mailbox {
-            Some(mailbox) => mailbox.push(errand),
-            None => Err(errand),
+            Some(mailbox) => mailbox.push(session_request),
+            None => Err(session_request),
         }
     }
 
     /// Keeps an errand until its peer is connected.
-    pub(crate) fn wait_for(&self, errand: SessionRequest) {
+    pub(crate) fn wait_for(&self, session_request: SessionRequest) {
         let mut awaited = self.awaited();
-        if awaited.count < AWAITED_MAX && errand.tries < TRIES_MAX {
+        if awaited.count < AWAITED_MAX && session_request.tries < TRIES_MAX {
             awaited.count += 1;
-            let peer = errand.client.via.to_ascii_lowercase();
-            awaited.by_peer.entry(peer).or_default().push(errand);
+            let peer = session_request.client.via.to_ascii_lowercase();
+            awaited.by_peer.entry(peer).or_default().push(session_request);
         }
     }
 
     /// What waited for this peer, each once, however often it came to be asked.
     pub(crate) fn take_awaited(&self, origin_host: &str) -> Vec<SessionRequest> {
         let mut awaited = self.awaited();
-        let mut errands = awaited.by_peer.remove(&origin_host.to_ascii_lowercase()).unwrap_or_default();
-        awaited.count -= errands.len();
+        let mut session_requests =
+            awaited.by_peer.remove(&origin_host.to_ascii_lowercase()).unwrap_or_default();
+        awaited.count -= session_requests.len();
         drop(awaited);
-        let key = |errand: &SessionRequest| (errand.session, errand.ask == RequestKind::Abort);
-        errands.sort_by_key(key);
-        errands.dedup_by_key(|errand| key(errand));
-        errands
+        let key = |session_request: &SessionRequest| {
+            (session_request.session, session_request.ask == RequestKind::Abort)
+        };
+        session_requests.sort_by_key(key);
+        session_requests.dedup_by_key(|session_request| key(session_request));
+        session_requests
     }
 
     fn awaited(&self) -> MutexGuard<'_, Awaited> {
@@ -384,9 +387,9 @@ impl Drop for Reachable {
                 mailboxes.remove(&self.key);
             }
         }
-        for errand in self.mailbox.take() {
+        for session_request in self.mailbox.take() {
             self.notifier.count(RequestResult::Unreachable);
-            self.notifier.wait_for(errand);
+            self.notifier.wait_for(session_request);
         }
     }
 }
@@ -396,7 +399,7 @@ mod tests {
     use super::*;
     use crate::ledger::HashKey;
 
-    fn errand(via: &str) -> SessionRequest {
+    fn session_request(via: &str) -> SessionRequest {
         let client = Arc::new(Client::new(HashKey([1, 2]), "smf.example", "example", via, None));
         SessionRequest {
             ask: RequestKind::ReAuth,
@@ -412,25 +415,28 @@ mod tests {
     fn an_errand_goes_to_the_open_connection_of_its_peer() {
         let (notifier, first, second) =
             (Arc::new(SessionNotifier::default()), Arc::default(), Arc::default());
-        assert!(!notifier.ask(errand("dra.example")));
+        assert!(!notifier.ask(session_request("dra.example")));
         let before = notifier.enter("DRA.example", &first);
-        assert!(notifier.ask(errand("dra.example")));
+        assert!(notifier.ask(session_request("dra.example")));
         // It came back before its last connection was found to be dead.
         let now = notifier.enter("dra.example", &second);
         drop(before);
-        assert!(notifier.ask(errand("dra.example")));
+        assert!(notifier.ask(session_request("dra.example")));
         assert_eq!((first.take().len(), second.take().len()), (0, 1));
         drop(now);
-        assert!(!notifier.ask(errand("dra.example")));
+        assert!(!notifier.ask(session_request("dra.example")));
         let _direct = notifier.enter("smf.example", &first);
-        assert!(notifier.ask(errand("dra.example")), "the agent is gone, the client itself is here");
+        assert!(notifier.ask(session_request("dra.example")), "the agent is gone, the client itself is here");
         assert_eq!(notifier.counts(), NotifierCounts { unreachable: 3, ..NotifierCounts::default() });
     }
 
     #[test]
     fn what_nobody_could_be_asked_waits_for_its_peer_and_is_bounded() {
         let (notifier, mailbox) = (Arc::new(SessionNotifier::default()), Arc::default());
-        assert!(!notifier.ask(errand("dra.example")) && !notifier.ask_now(errand("dra.example")));
+        assert!(
+            !notifier.ask(session_request("dra.example"))
+                && !notifier.ask_now(session_request("dra.example"))
+        );
         assert_eq!(notifier.take_awaited("other.example").len(), 0);
         assert_eq!(
             (notifier.take_awaited("DRA.example").len(), notifier.take_awaited("dra.example").len()),
@@ -438,18 +444,22 @@ mod tests {
         );
         // What a connection had not asked yet when it ended waits too, but not what was asked often enough.
         let here = notifier.enter("dra.example", &mailbox);
-        assert!(notifier.ask(errand("dra.example")));
-        assert!(notifier.ask(SessionRequest { tries: TRIES_MAX, ..errand("dra.example") }));
+        assert!(notifier.ask(session_request("dra.example")));
+        assert!(notifier.ask(SessionRequest { tries: TRIES_MAX, ..session_request("dra.example") }));
         drop(here);
         assert_eq!(notifier.take_awaited("dra.example").len(), 1);
         for session in 0..=AWAITED_MAX as u64 {
-            assert!(!notifier.ask(SessionRequest { session: [session, 0], ..errand("dra.example") }));
+            assert!(
+                !notifier.ask(SessionRequest { session: [session, 0], ..session_request("dra.example") })
+            );
         }
         assert_eq!(notifier.take_awaited("dra.example").len(), AWAITED_MAX);
         // Twice about one session is once; to end it is another thing.
-        let abort = || SessionRequest { ask: RequestKind::Abort, ..errand("dra.example") };
-        for errand in [errand("dra.example"), abort(), errand("dra.example"), abort()] {
-            assert!(!notifier.ask(errand));
+        let abort = || SessionRequest { ask: RequestKind::Abort, ..session_request("dra.example") };
+        for session_request in
+            [session_request("dra.example"), abort(), session_request("dra.example"), abort()]
+        {
+            assert!(!notifier.ask(session_request));
         }
         assert_eq!(notifier.take_awaited("dra.example").len(), 2);
     }
@@ -459,14 +469,14 @@ mod tests {
         let (notifier, mailbox) = (Arc::new(SessionNotifier::default()), Arc::default());
         let _here = notifier.enter("smf.example", &mailbox);
         for _ in 0..ERRANDS_MAX {
-            assert!(notifier.ask(errand("smf.example")));
+            assert!(notifier.ask(session_request("smf.example")));
         }
-        assert!(!notifier.ask(errand("smf.example")));
+        assert!(!notifier.ask(session_request("smf.example")));
         let mut all = mailbox.take();
         assert!(mailbox.take().is_empty());
         all.truncate(1);
         all[0].session = [9, 9];
-        assert!(notifier.ask(errand("smf.example")));
+        assert!(notifier.ask(session_request("smf.example")));
         mailbox.put_back(all);
         let again = mailbox.take();
         assert_eq!((again.len(), again[0].session), (2, [9, 9]));

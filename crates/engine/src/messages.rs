@@ -2,7 +2,7 @@
 
 use crate::api::{EngineError, Parts};
 use crate::plan::{AcceptingRoutes, NoRouteAccepts};
-use crate::record::fate;
+use crate::record::status;
 use crate::run::{ActorCommand, MessageLook};
 use records::{
     AlertNo, Delivery, DeliveryState, DlrState, EndpointNo, MessageClient, MessageId, Mode, Reason,
@@ -312,7 +312,7 @@ fn untouched(alert: AlertNo, endpoint: EndpointNo, entry: &RosterEntry) -> Deliv
 }
 
 fn view(delivery: &Delivery, lapsed: bool, entry: RosterEntry) -> Option<MessageView> {
-    let state = match fate(delivery.state, delivery.reason) {
+    let state = match status(delivery.state, delivery.reason) {
         DlrState::Undeliverable if lapsed => DlrState::Expired,
         state => state,
     };

@@ -118,7 +118,7 @@ impl Segment {
     /// A record with nobody in it, by which a process that begins to lead moves the head of a topic of
     /// segments: what another still appends at the old head is refused. Gateways acknowledge it and do
     /// nothing else. `term` tells one from the other.
-    pub fn seat(route: &str, lane: Lane, term: u64) -> Segment {
+    pub fn fencing_record(route: &str, lane: Lane, term: u64) -> Segment {
         Segment {
             alert: AlertNo(0),
             alert_id: crate::AlertId(uuid::Uuid::from_u64_pair(0, term)),
@@ -138,8 +138,8 @@ impl Segment {
             entries: Vec::new(),
         }
     }
-    /// See [`Segment::seat`].
-    pub fn is_seat(&self) -> bool {
+    /// See [`Segment::fencing_record`].
+    pub fn is_fencing_record(&self) -> bool {
         self.entries.is_empty()
     }
     /// As stored on the bus.
@@ -168,10 +168,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seat_is_told_from_a_segment_and_holds_no_outcomes_back() {
-        let seat = Segment::decode(&Segment::seat("sms", Lane::Urgent, 7).encode()).unwrap();
-        assert!(seat.is_seat());
-        assert_eq!((seat.lane, seat.outcomes_from), (Lane::Urgent, u64::MAX));
-        assert_ne!(seat.encode(), Segment::seat("sms", Lane::Urgent, 8).encode());
+    fn a_fencing_record_is_told_from_a_segment_and_holds_no_outcomes_back() {
+        let record = Segment::decode(&Segment::fencing_record("sms", Lane::Urgent, 7).encode()).unwrap();
+        assert!(record.is_fencing_record());
+        assert_eq!((record.lane, record.outcomes_from), (Lane::Urgent, u64::MAX));
+        assert_ne!(record.encode(), Segment::fencing_record("sms", Lane::Urgent, 8).encode());
     }
 }

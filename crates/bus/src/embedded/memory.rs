@@ -36,7 +36,7 @@ pub(super) struct Memory {
     low: AtomicU64,
     head: AtomicU64,
     stopped: AtomicBool,
-    bell: CountedNotify,
+    notify: CountedNotify,
     me: Weak<Memory>,
 }
 
@@ -100,7 +100,7 @@ impl Memory {
             low: AtomicU64::new(ceiling),
             head: AtomicU64::new(ceiling),
             stopped: AtomicBool::new(false),
-            bell: CountedNotify::default(),
+            notify: CountedNotify::default(),
             me: me.clone(),
         })
     }
@@ -115,7 +115,7 @@ impl Memory {
     /// Stops it: whoever waits is told.
     pub fn close(&self) {
         self.stopped.store(true, Ordering::SeqCst);
-        self.bell.ring();
+        self.notify.ring();
     }
 
     /// Puts on disk where it ended, so that the next process goes on there.
@@ -168,7 +168,7 @@ impl Memory {
             }
         }
         drop(inner);
-        self.bell.ring();
+        self.notify.ring();
         Ok(MemoryAppendResult::At(Keyed { first, repeated: false }))
     }
 
@@ -275,7 +275,7 @@ impl Memory {
                 let inner = lock(&self.inner);
                 !inner.is_raising || self.stopped.load(Ordering::SeqCst)
             };
-            self.bell.wait_until(is_raised).await;
+            self.notify.wait_until(is_raised).await;
         }
     }
 }
@@ -306,7 +306,7 @@ impl Chore for Memory {
             Err(error) => inner.failed = Some(error),
         }
         drop(inner);
-        self.bell.ring();
+        self.notify.ring();
     }
 }
 
@@ -400,7 +400,7 @@ impl Topic for Memory {
             return Box::pin(std::future::ready(()));
         };
         Box::pin(async move {
-            me.bell.wait_until(|| me.head() > index || me.is_stopped()).await;
+            me.notify.wait_until(|| me.head() > index || me.is_stopped()).await;
         })
     }
 

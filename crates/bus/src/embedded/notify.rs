@@ -40,9 +40,9 @@ impl CountedNotify {
 struct Waits<'a>(&'a CountedNotify);
 
 impl<'a> Waits<'a> {
-    fn new(bell: &'a CountedNotify) -> Waits<'a> {
-        bell.waiting.fetch_add(1, Ordering::SeqCst);
-        Waits(bell)
+    fn new(notify: &'a CountedNotify) -> Waits<'a> {
+        notify.waiting.fetch_add(1, Ordering::SeqCst);
+        Waits(notify)
     }
 }
 

@@ -22,11 +22,11 @@ impl GroupSource for Log {
     }
 
     fn append_now(&self, rule: DurabilityRule<'_>, records: &[&[u8]]) -> Result<u64, BusError> {
-        let Promised { written, fate, .. } = self.write_promised(rule, records)?;
+        let Promised { written, staged_result, .. } = self.write_promised(rule, records)?;
         if Log::head(self) < written.end {
             self.sync()?;
         }
-        match fate.as_ref().and_then(|fate| fate.get()) {
+        match staged_result.as_ref().and_then(|staged_result| staged_result.get()) {
             Some(error) => Err(error.clone()),
             None => Ok(written.first),
         }
@@ -35,8 +35,8 @@ impl GroupSource for Log {
 
 impl Log {
     async fn append_by(&self, rule: DurabilityRule<'_>, records: &[&[u8]]) -> Result<Keyed, BusError> {
-        let Promised { written, repeated, fate } = self.write_promised(rule, records)?;
-        self.promised(written.end, fate.as_ref()).await?;
+        let Promised { written, repeated, staged_result } = self.write_promised(rule, records)?;
+        self.promised(written.end, staged_result.as_ref()).await?;
         Ok(Keyed { first: written.first, repeated })
     }
 }
@@ -95,10 +95,10 @@ impl Topic for Log {
     fn latest(&self) -> BoxFuture<'_, Result<u64, BusError>> {
         Box::pin(async move {
             loop {
-                let (end, fate) = self.end();
-                match self.promised(end, fate.as_ref()).await {
+                let (end, staged_result) = self.end();
+                match self.promised(end, staged_result.as_ref()).await {
                     // What was taken back was never there.
-                    Err(_) if fate.is_some_and(|fate| fate.get().is_some()) => {}
+                    Err(_) if staged_result.is_some_and(|staged_result| staged_result.get().is_some()) => {}
                     reached => return reached.map(|()| end),
                 }
             }

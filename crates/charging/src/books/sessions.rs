@@ -94,8 +94,8 @@ impl Books {
         let (tell, told) = oneshot::channel();
         self.ledger.ask(place.shard, move |state| {
             let ended = state.session(&place.session).map(|session| {
-                let errand = SessionRequest::new(RequestKind::Abort, place.shard, session);
-                if errand.is_some_and(|errand| notifier.ask_now(errand)) {
+                let session_request = SessionRequest::new(RequestKind::Abort, place.shard, session);
+                if session_request.is_some_and(|session_request| notifier.ask_now(session_request)) {
                     return Ended::Asked;
                 }
                 state.end_sessions([place.session]);
@@ -114,8 +114,8 @@ impl Books {
         self.ledger.ask(shard, move |state| {
             let Some(number) = state.find(&packed) else { return };
             for session in state.sessions_of(number, which) {
-                if let Some(errand) = SessionRequest::new(ask, shard, session) {
-                    notifier.ask(errand);
+                if let Some(session_request) = SessionRequest::new(ask, shard, session) {
+                    notifier.ask(session_request);
                 }
             }
         });

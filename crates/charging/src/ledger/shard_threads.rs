@@ -115,7 +115,7 @@ impl QueuedBatch {
 #[derive(Default)]
 pub(super) struct BatchQueue {
     waiting: Mutex<QueuedBatch>,
-    pub(super) bell: Condvar,
+    pub(super) notify: Condvar,
     pub(super) failed: AtomicBool,
     /// What the ledger is kept on does not answer just now.
     pub(super) away: AtomicBool,
@@ -193,10 +193,10 @@ impl Ledger {
                 torn = recovered.torn,
                 "the ledger's shard is recovered"
             );
-            let flights = thread::flights(shard, &queue, recovered.end);
+            let pipeline = thread::pipeline(shard, &queue, recovered.end);
             owners.push(ShardThread {
                 number: shard,
-                flights,
+                pipeline,
                 shard: recovered.shard,
                 past: log.segments(),
                 log,
@@ -324,7 +324,7 @@ impl Ledger {
         let must_wake = waiting.requests >= waiting.wanted && std::mem::take(&mut waiting.is_asleep);
         drop(waiting);
         if must_wake {
-            queue.bell.notify_one();
+            queue.notify.notify_one();
         }
         Ok(())
     }
@@ -340,7 +340,7 @@ impl Ledger {
         waiting.asks.push(Box::new(ask));
         waiting.is_asleep = false;
         drop(waiting);
-        queue.bell.notify_one();
+        queue.notify.notify_one();
     }
 
     /// Why a shard has stopped, if one has.
@@ -353,7 +353,7 @@ impl Ledger {
     pub fn stop(&self) {
         for queue in self.queues.iter() {
             queue.lock().is_over = true;
-            queue.bell.notify_one();
+            queue.notify.notify_one();
         }
         let threads =
             std::mem::take(&mut *self.threads.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));

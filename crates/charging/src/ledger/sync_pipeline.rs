@@ -146,10 +146,10 @@ impl<T> PipelineState<T> {
     }
 
     fn wait<'a>(
-        bell: &Condvar,
+        notify: &Condvar,
         state: MutexGuard<'a, SyncPipelineState<T>>,
     ) -> MutexGuard<'a, SyncPipelineState<T>> {
-        bell.wait(state).unwrap_or_else(PoisonError::into_inner)
+        notify.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A thread that syncs what is to be synced, until all is over.
@@ -183,7 +183,7 @@ impl<T> PipelineState<T> {
 
 /// The syncs of one log. Its owner alone begins them.
 pub(super) struct SyncPipeline<T: Send + 'static> {
-    tower: Arc<PipelineState<T>>,
+    pipeline_state: Arc<PipelineState<T>>,
     threads: Vec<JoinHandle<()>>,
     pub(super) lanes: Lanes,
 }
@@ -205,14 +205,18 @@ impl<T: Send + 'static> SyncPipeline<T> {
             failed: None,
             is_over: false,
         };
-        let tower = PipelineState {
+        let pipeline_state = PipelineState {
             state: Mutex::new(state),
             begin: Condvar::new(),
             ended: Condvar::new(),
             land: Box::new(land),
             fell: Box::new(fell),
         };
-        SyncPipeline { tower: Arc::new(tower), threads: Vec::new(), lanes: Lanes::default() }
+        SyncPipeline {
+            pipeline_state: Arc::new(pipeline_state),
+            threads: Vec::new(),
+            lanes: Lanes::default(),
+        }
     }
 
     /// Begins a sync of what was written up to `end`; its load, of so many requests, lands when it and all
@@ -234,43 +238,43 @@ impl<T: Send + 'static> SyncPipeline<T> {
         {
             return Err((load, error));
         }
-        let mut state = self.tower.lock();
+        let mut state = self.pipeline_state.lock();
         state.begun += 1;
         let number = state.begun;
         let is_synced = file.is_none();
         if is_synced && state.order.is_empty() {
             drop(state);
-            (self.tower.land)(load);
+            (self.pipeline_state.land)(load);
             return Ok(());
         }
         state.order.push_back(SyncInFlight { number, end, requests, load, is_synced });
         if let Some(file) = file {
             state.running += 1;
             state.waiting.push_back((number, file));
-            self.tower.begin.notify_one();
+            self.pipeline_state.begin.notify_one();
         }
         Ok(())
     }
 
     fn start(&mut self) -> io::Result<()> {
-        let tower = Arc::clone(&self.tower);
+        let pipeline_state = Arc::clone(&self.pipeline_state);
         let thread = std::thread::Builder::new().name("ledger-sync".to_owned());
-        self.threads.push(thread.spawn(move || tower.run())?);
+        self.threads.push(thread.spawn(move || pipeline_state.run())?);
         Ok(())
     }
 
     fn running(&self) -> usize {
-        self.tower.lock().running
+        self.pipeline_state.lock().running
     }
 
     /// Nothing is under way.
     pub(super) fn is_idle(&self) -> bool {
-        self.tower.lock().order.is_empty()
+        self.pipeline_state.lock().order.is_empty()
     }
 
     /// So many requests are under way.
     pub(super) fn requests(&self) -> usize {
-        self.tower.lock().order.iter().map(|flight| flight.requests).sum()
+        self.pipeline_state.lock().order.iter().map(|flight| flight.requests).sum()
     }
 
     /// Waits until another sync may begin; where only one may, until all have landed.
@@ -279,8 +283,8 @@ impl<T: Send + 'static> SyncPipeline<T> {
     ///
     /// One has failed.
     pub(super) fn wait_for_room(&mut self) -> io::Result<u64> {
-        let tower = Arc::clone(&self.tower);
-        let mut state = tower.lock();
+        let pipeline_state = Arc::clone(&self.pipeline_state);
+        let mut state = pipeline_state.lock();
         loop {
             state.times.drain(..).for_each(|took| self.lanes.took(took));
             let count = self.lanes.count();
@@ -288,7 +292,7 @@ impl<T: Send + 'static> SyncPipeline<T> {
             if is_free || state.failed.is_some() {
                 return Self::so_far(&state);
             }
-            state = PipelineState::wait(&tower.ended, state);
+            state = PipelineState::wait(&pipeline_state.ended, state);
         }
     }
 
@@ -298,9 +302,9 @@ impl<T: Send + 'static> SyncPipeline<T> {
     ///
     /// One has failed.
     pub(super) fn drain(&self) -> io::Result<u64> {
-        let mut state = self.tower.lock();
+        let mut state = self.pipeline_state.lock();
         while !state.order.is_empty() && state.failed.is_none() {
-            state = PipelineState::wait(&self.tower.ended, state);
+            state = PipelineState::wait(&self.pipeline_state.ended, state);
         }
         Self::so_far(&state)
     }
@@ -314,14 +318,14 @@ impl<T: Send + 'static> SyncPipeline<T> {
 
     /// Another sync, of the owner itself, has brought the log on disk up to there.
     pub(super) fn synced_to(&self, synced: u64) {
-        self.tower.lock().synced = synced;
+        self.pipeline_state.lock().synced = synced;
     }
 
     /// After a failure: waits for what still runs, and gives all that will never land.
     pub(super) fn fallen(&self) -> Vec<T> {
-        let mut state = self.tower.lock();
+        let mut state = self.pipeline_state.lock();
         while state.running > 0 {
-            state = PipelineState::wait(&self.tower.ended, state);
+            state = PipelineState::wait(&self.pipeline_state.ended, state);
         }
         state.order.drain(..).map(|flight| flight.load).collect()
     }
@@ -329,8 +333,8 @@ impl<T: Send + 'static> SyncPipeline<T> {
 
 impl<T: Send + 'static> Drop for SyncPipeline<T> {
     fn drop(&mut self) {
-        self.tower.lock().is_over = true;
-        self.tower.begin.notify_all();
+        self.pipeline_state.lock().is_over = true;
+        self.pipeline_state.begin.notify_all();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a thread that syncs the ledger panicked");
@@ -358,14 +362,14 @@ mod tests {
         (end, Some(Arc::new(HeldSync(Mutex::new(ended)))))
     }
 
-    fn flights() -> (SyncPipeline<u32>, Receiver<u32>, Receiver<()>) {
+    fn pipeline() -> (SyncPipeline<u32>, Receiver<u32>, Receiver<()>) {
         let ((land, landed), (fell, fallen)) = (channel(), channel());
-        let flights = SyncPipeline::new(
+        let pipeline = SyncPipeline::new(
             10,
             move |load| land.send(load).unwrap_or_default(),
             move || fell.send(()).unwrap_or_default(),
         );
-        (flights, landed, fallen)
+        (pipeline, landed, fallen)
     }
 
     fn failure() -> io::Result<()> {
@@ -374,55 +378,55 @@ mod tests {
 
     #[test]
     fn what_is_synced_first_lands_only_after_all_that_began_earlier() {
-        let (mut flights, landed, _fallen) = flights();
+        let (mut pipeline, landed, _fallen) = pipeline();
         let ends: Vec<_> = (0..4)
             .map(|load| {
                 let (end, file) = held();
-                flights.begin(20 + u64::from(load), file, 5, load).unwrap();
+                pipeline.begin(20 + u64::from(load), file, 5, load).unwrap();
                 end
             })
             .collect();
-        assert_eq!(flights.requests(), 20);
+        assert_eq!(pipeline.requests(), 20);
         for late in [3, 1, 2] {
             ends[late].send(Ok(())).unwrap();
         }
         // They have ended, and wait for the first.
-        while flights.running() > 1 {
+        while pipeline.running() > 1 {
             std::thread::yield_now();
         }
-        assert!(landed.try_recv().is_err() && !flights.is_idle());
+        assert!(landed.try_recv().is_err() && !pipeline.is_idle());
         ends[0].send(Ok(())).unwrap();
         assert_eq!(landed.iter().take(4).collect::<Vec<_>>(), [0, 1, 2, 3]);
-        assert_eq!(flights.drain().unwrap(), 23);
+        assert_eq!(pipeline.drain().unwrap(), 23);
     }
 
     #[test]
     fn a_failure_lets_land_what_began_before_it_and_nothing_else() {
-        let (mut flights, landed, fallen) = flights();
+        let (mut pipeline, landed, fallen) = pipeline();
         let (first, file) = held();
-        flights.begin(20, file, 1, 0).unwrap();
+        pipeline.begin(20, file, 1, 0).unwrap();
         let (second, file) = held();
-        flights.begin(30, file, 1, 1).unwrap();
+        pipeline.begin(30, file, 1, 1).unwrap();
         let (third, file) = held();
-        flights.begin(40, file, 1, 2).unwrap();
+        pipeline.begin(40, file, 1, 2).unwrap();
         third.send(Ok(())).unwrap();
         second.send(failure()).unwrap();
         fallen.recv().unwrap();
-        assert!(flights.drain().is_err() && flights.wait_for_room().is_err());
+        assert!(pipeline.drain().is_err() && pipeline.wait_for_room().is_err());
         first.send(Ok(())).unwrap();
-        assert_eq!(flights.fallen(), [1, 2]);
+        assert_eq!(pipeline.fallen(), [1, 2]);
         assert_eq!(landed.recv().unwrap(), 0);
         assert!(landed.try_recv().is_err());
     }
 
     #[test]
     fn what_has_nothing_to_sync_lands_with_those_before_it() {
-        let (mut flights, landed, _fallen) = flights();
-        flights.begin(10, None, 1, 7).unwrap();
+        let (mut pipeline, landed, _fallen) = pipeline();
+        pipeline.begin(10, None, 1, 7).unwrap();
         assert_eq!(landed.recv().unwrap(), 7, "nothing is before it");
         let (end, file) = held();
-        flights.begin(20, file, 1, 8).unwrap();
-        flights.begin(20, None, 1, 9).unwrap();
+        pipeline.begin(20, file, 1, 8).unwrap();
+        pipeline.begin(20, None, 1, 9).unwrap();
         assert!(landed.try_recv().is_err());
         end.send(Ok(())).unwrap();
         assert_eq!((landed.recv().unwrap(), landed.recv().unwrap()), (8, 9));

@@ -183,59 +183,59 @@ impl TestLedger {
 }
 
 async fn a_segment_is_paid_as_far_as_the_money_goes_and_each_message_once(over: Over) {
-    let house = TestLedger::with(over, 12).await;
+    let test_ledger = TestLedger::with(over, 12).await;
     for _ in 0..3 {
-        let answers = house.own.pay(&house.bill(0..10, 2)).await;
+        let answers = test_ledger.own.pay(&test_ledger.bill(0..10, 2)).await;
         assert_eq!(answers[..6], [Funding::Paid; 6]);
         assert_eq!(answers[6..], [Funding::Refused(Unpaid::NoMoney); 4]);
     }
-    assert_eq!(house.money().await, (12, 12, 0, 0));
+    assert_eq!(test_ledger.money().await, (12, 12, 0, 0));
     for endpoint in 0..6 {
-        house.end(endpoint, 1, accepted()).await;
-        house.end(endpoint, 1, accepted()).await;
+        test_ledger.end(endpoint, 1, accepted()).await;
+        test_ledger.end(endpoint, 1, accepted()).await;
     }
-    house.settle().await;
-    assert_eq!(house.money().await, (0, 0, 12, 0));
+    test_ledger.settle().await;
+    assert_eq!(test_ledger.money().await, (0, 0, 12, 0));
     // What was charged may be sent again for nothing.
-    assert_eq!(house.own.pay(&house.bill(0..1, 2)).await, [Funding::Paid]);
-    assert_eq!(house.money().await, (0, 0, 12, 0));
-    house.audit();
+    assert_eq!(test_ledger.own.pay(&test_ledger.bill(0..1, 2)).await, [Funding::Paid]);
+    assert_eq!(test_ledger.money().await, (0, 0, 12, 0));
+    test_ledger.audit();
 }
 
 async fn what_was_not_sent_is_free_again_and_another_attempt_holds_again(over: Over) {
-    let house = TestLedger::with(over, 4).await;
+    let test_ledger = TestLedger::with(over, 4).await;
     let not_tried = AttemptResult::NotTried { why: NotTried::RouteDown };
     for (attempt, result) in [(1, refused()), (2, not_tried), (3, refused())] {
-        assert_eq!(house.own.pay(&house.bill(0..1, 2)).await, [Funding::Paid]);
-        assert_eq!(house.money().await, (4, 2, 0, 0));
-        house.end(0, attempt, result).await;
-        house.settle().await;
-        assert_eq!(house.money().await, (4, 0, 0, 0));
+        assert_eq!(test_ledger.own.pay(&test_ledger.bill(0..1, 2)).await, [Funding::Paid]);
+        assert_eq!(test_ledger.money().await, (4, 2, 0, 0));
+        test_ledger.end(0, attempt, result).await;
+        test_ledger.settle().await;
+        assert_eq!(test_ledger.money().await, (4, 0, 0, 0));
     }
-    house.audit();
+    test_ledger.audit();
 }
 
 async fn outcomes_that_are_told_again_after_a_crash_move_no_money_twice(over: Over) {
-    let house = TestLedger::with(over, 10).await;
-    house.own.pay(&house.bill(0..3, 2)).await;
-    house.end(0, 1, refused()).await;
-    house.end(1, 1, accepted()).await;
-    house.settle().await;
-    house.own.pay(&house.bill(0..1, 2)).await;
-    assert_eq!(house.money().await, (8, 4, 2, 0));
+    let test_ledger = TestLedger::with(over, 10).await;
+    test_ledger.own.pay(&test_ledger.bill(0..3, 2)).await;
+    test_ledger.end(0, 1, refused()).await;
+    test_ledger.end(1, 1, accepted()).await;
+    test_ledger.settle().await;
+    test_ledger.own.pay(&test_ledger.bill(0..1, 2)).await;
+    assert_eq!(test_ledger.money().await, (8, 4, 2, 0));
     // A ledger that was opened again, and a topic whose acknowledgements were lost.
-    house.ledger.stop();
-    let ledger = open_ledger(&house.kept);
-    let outcomes = house.outcomes.read(0, 100, 1 << 20).unwrap();
-    let bus = Embedded::open(house.folder.path().join("again"), BusOptions::default()).unwrap();
+    test_ledger.ledger.stop();
+    let ledger = open_ledger(&test_ledger.kept);
+    let outcomes = test_ledger.outcomes.read(0, 100, 1 << 20).unwrap();
+    let bus = Embedded::open(test_ledger.folder.path().join("again"), BusOptions::default()).unwrap();
     let again = TestLedger {
         own: MessageCharging::new(ledger.clone()),
-        books: Books::kept(ledger.clone(), house.kept.clone()),
-        kept: house.kept,
+        books: Books::kept(ledger.clone(), test_ledger.kept.clone()),
+        kept: test_ledger.kept,
         ledger,
         outcomes: bus.topic(OUTCOMES).unwrap(),
         bus,
-        folder: house.folder,
+        folder: test_ledger.folder,
     };
     for record in outcomes {
         again.outcomes.append(&[&record.octets]).await.unwrap();
@@ -250,105 +250,105 @@ async fn outcomes_that_are_told_again_after_a_crash_move_no_money_twice(over: Ov
 }
 
 async fn the_unknown_is_held_until_a_yes_or_a_receipt_whatever_another_attempt_comes_to(over: Over) {
-    let house = TestLedger::with(over, 20).await;
-    house.own.pay(&house.bill(0..4, 2)).await;
-    let settling = house.settling();
+    let test_ledger = TestLedger::with(over, 20).await;
+    test_ledger.own.pay(&test_ledger.bill(0..4, 2)).await;
+    let settling = test_ledger.settling();
     for endpoint in 0..4 {
-        house.end(endpoint, 1, unknown()).await;
-        house.own.pay(&house.bill(endpoint..endpoint + 1, 2)).await;
-        house.end(endpoint, 2, refused()).await;
+        test_ledger.end(endpoint, 1, unknown()).await;
+        test_ledger.own.pay(&test_ledger.bill(endpoint..endpoint + 1, 2)).await;
+        test_ledger.end(endpoint, 2, refused()).await;
     }
-    house.end(0, 1, accepted()).await;
-    house.receipt(1, ReceiptState::Delivered).await;
-    house.receipt(2, ReceiptState::Failed).await;
+    test_ledger.end(0, 1, accepted()).await;
+    test_ledger.receipt(1, ReceiptState::Delivered).await;
+    test_ledger.receipt(2, ReceiptState::Failed).await;
     settling.stop().await;
     // One accepted late, one delivered, one failed, and one of which nothing was heard.
-    assert_eq!(house.money().await, (16, 2, 4, 0));
-    house.audit();
+    assert_eq!(test_ledger.money().await, (16, 2, 4, 0));
+    test_ledger.audit();
 }
 
 async fn a_receipt_settles_what_another_process_or_the_one_before_heard_to_be_unknown(over: Over) {
-    let mut house = TestLedger::with(over, 20).await;
-    house.own.pay(&house.bill(0..4, 2)).await;
+    let mut test_ledger = TestLedger::with(over, 20).await;
+    test_ledger.own.pay(&test_ledger.bill(0..4, 2)).await;
     for endpoint in 0..4 {
-        house.end(endpoint, 1, unknown()).await;
+        test_ledger.end(endpoint, 1, unknown()).await;
     }
-    house.settle().await;
-    assert_eq!(house.money().await, (20, 8, 0, 0));
-    if let LedgerPlace::Folder(_) = house.kept {
-        house.ledger.stop();
+    test_ledger.settle().await;
+    assert_eq!(test_ledger.money().await, (20, 8, 0, 0));
+    if let LedgerPlace::Folder(_) = test_ledger.kept {
+        test_ledger.ledger.stop();
     }
-    let first = std::mem::replace(&mut house.ledger, open_ledger(&house.kept));
-    house.own = MessageCharging::new(house.ledger.clone());
-    house.books = Books::kept(house.ledger.clone(), house.kept.clone());
-    house.receipt(0, ReceiptState::Buffered).await;
-    house.receipt(1, ReceiptState::Delivered).await;
-    house.receipt(2, ReceiptState::Failed).await;
+    let first = std::mem::replace(&mut test_ledger.ledger, open_ledger(&test_ledger.kept));
+    test_ledger.own = MessageCharging::new(test_ledger.ledger.clone());
+    test_ledger.books = Books::kept(test_ledger.ledger.clone(), test_ledger.kept.clone());
+    test_ledger.receipt(0, ReceiptState::Buffered).await;
+    test_ledger.receipt(1, ReceiptState::Delivered).await;
+    test_ledger.receipt(2, ReceiptState::Failed).await;
     // Of a message that nobody was asked to pay for.
-    house.receipt(9, ReceiptState::Delivered).await;
-    house.settle().await;
-    assert_eq!(house.money().await, (18, 4, 2, 0));
+    test_ledger.receipt(9, ReceiptState::Delivered).await;
+    test_ledger.settle().await;
+    assert_eq!(test_ledger.money().await, (18, 4, 2, 0));
     // Told again it moves nothing: neither is unknown any more.
-    house.receipt(1, ReceiptState::Failed).await;
-    house.receipt(2, ReceiptState::Delivered).await;
-    house.settle().await;
-    assert_eq!(house.money().await, (18, 4, 2, 0));
+    test_ledger.receipt(1, ReceiptState::Failed).await;
+    test_ledger.receipt(2, ReceiptState::Delivered).await;
+    test_ledger.settle().await;
+    assert_eq!(test_ledger.money().await, (18, 4, 2, 0));
     first.stop();
-    house.audit();
+    test_ledger.audit();
 }
 
 async fn a_receipt_that_comes_before_it_is_told_that_its_message_is_unknown_waits_for_that(over: Over) {
-    let house = TestLedger::with(over, 20).await;
-    house.own.pay(&house.bill(0..5, 2)).await;
+    let test_ledger = TestLedger::with(over, 20).await;
+    test_ledger.own.pay(&test_ledger.bill(0..5, 2)).await;
     let states = [ReceiptState::Delivered, ReceiptState::Failed];
     for (endpoint, state) in (0..5).zip(states.into_iter().cycle()) {
-        house.receipt(endpoint, state).await;
+        test_ledger.receipt(endpoint, state).await;
     }
-    house.receipt(4, ReceiptState::Buffered).await;
+    test_ledger.receipt(4, ReceiptState::Buffered).await;
     for endpoint in 0..3 {
-        house.end(endpoint, 1, unknown()).await;
+        test_ledger.end(endpoint, 1, unknown()).await;
     }
     // What a receipt says of an attempt that was taken does not count for another.
-    house.end(3, 1, accepted()).await;
-    house.end(3, 2, unknown()).await;
-    house.settle().await;
+    test_ledger.end(3, 1, accepted()).await;
+    test_ledger.end(3, 2, unknown()).await;
+    test_ledger.settle().await;
     // Two delivered, one failed, one accepted, and one of which nothing else was told.
-    assert_eq!(house.money().await, (14, 2, 6, 0));
-    house.audit();
+    assert_eq!(test_ledger.money().await, (14, 2, 6, 0));
+    test_ledger.audit();
 }
 
 async fn a_receipt_that_waits_for_word_of_its_message_outlives_its_process(over: Over) {
-    let house = TestLedger::with(over, 20).await;
-    house.own.pay(&house.bill(0..2, 2)).await;
-    let first = house.settling();
-    house.receipt(0, ReceiptState::Delivered).await;
-    house.receipt(1, ReceiptState::Failed).await;
-    let group = house.bus.group(OUTCOMES, settle::GROUP).unwrap();
+    let test_ledger = TestLedger::with(over, 20).await;
+    test_ledger.own.pay(&test_ledger.bill(0..2, 2)).await;
+    let first = test_ledger.settling();
+    test_ledger.receipt(0, ReceiptState::Delivered).await;
+    test_ledger.receipt(1, ReceiptState::Failed).await;
+    let group = test_ledger.bus.group(OUTCOMES, settle::GROUP).unwrap();
     // They are not given out again.
-    until("both are read", async || group.low_water() == house.outcomes.head()).await;
+    until("both are read", async || group.low_water() == test_ledger.outcomes.head()).await;
     first.kill().await;
     for endpoint in 0..2 {
-        house.end(endpoint, 1, unknown()).await;
+        test_ledger.end(endpoint, 1, unknown()).await;
     }
-    house.settle().await;
-    assert_eq!(house.money().await, (18, 0, 2, 0));
-    house.audit();
+    test_ledger.settle().await;
+    assert_eq!(test_ledger.money().await, (18, 0, 2, 0));
+    test_ledger.audit();
 }
 
 async fn a_receipt_that_comes_before_another_process_tells_that_its_message_is_unknown_waits_for_that(
     over: Over,
 ) {
-    let house = TestLedger::with(over, 20).await;
-    house.own.pay(&house.bill(0..2, 2)).await;
-    let settling = house.settling();
-    house.receipt(0, ReceiptState::Delivered).await;
-    house.receipt(1, ReceiptState::Failed).await;
-    let group = house.bus.group(OUTCOMES, settle::GROUP).unwrap();
-    until("the receipts are read", async || group.low_water() == house.outcomes.head()).await;
-    assert_eq!(house.money().await, (20, 4, 0, 0));
+    let test_ledger = TestLedger::with(over, 20).await;
+    test_ledger.own.pay(&test_ledger.bill(0..2, 2)).await;
+    let settling = test_ledger.settling();
+    test_ledger.receipt(0, ReceiptState::Delivered).await;
+    test_ledger.receipt(1, ReceiptState::Failed).await;
+    let group = test_ledger.bus.group(OUTCOMES, settle::GROUP).unwrap();
+    until("the receipts are read", async || group.low_water() == test_ledger.outcomes.head()).await;
+    assert_eq!(test_ledger.money().await, (20, 4, 0, 0));
     // The other process has records of its own.
-    let bus = Embedded::open(house.folder.path().join("other"), BusOptions::default()).unwrap();
-    let other = settle::start(house.own.clone(), &bus).unwrap();
+    let bus = Embedded::open(test_ledger.folder.path().join("other"), BusOptions::default()).unwrap();
+    let other = settle::start(test_ledger.own.clone(), &bus).unwrap();
     let outcomes = bus.topic(OUTCOMES).unwrap();
     for endpoint in 0..2 {
         let of = AttemptRef { alert: ALERT, endpoint: EndpointNo(endpoint), attempt: 1, part: 1, parts: 2 };
@@ -356,39 +356,39 @@ async fn a_receipt_that_comes_before_another_process_tells_that_its_message_is_u
         outcomes.append(&[&encode_outcomes(&[told])]).await.unwrap();
     }
     other.stop().await;
-    until("both are settled", async || house.money().await == (18, 0, 2, 0)).await;
+    until("both are settled", async || test_ledger.money().await == (18, 0, 2, 0)).await;
     settling.stop().await;
-    house.audit();
+    test_ledger.audit();
 }
 
 async fn an_emergency_owes_whatever_the_account_has_and_nothing_for_what_was_not_sent(over: Over) {
-    let house = TestLedger::with(over, 1).await;
-    house.books.block(&AccountId::named("city"), true).await.unwrap();
+    let test_ledger = TestLedger::with(over, 1).await;
+    test_ledger.books.block(&AccountId::named("city"), true).await.unwrap();
     let emergency =
-        |account: &str| Bill { account: account.to_owned(), is_emergency: true, ..house.bill(0..2, 3) };
+        |account: &str| Bill { account: account.to_owned(), is_emergency: true, ..test_ledger.bill(0..2, 3) };
     for _ in 0..2 {
-        assert_eq!(house.own.pay(&emergency("city")).await, [Funding::Paid; 2]);
+        assert_eq!(test_ledger.own.pay(&emergency("city")).await, [Funding::Paid; 2]);
     }
-    assert_eq!(house.money().await, (1, 0, 0, 6));
-    house.end(0, 1, accepted()).await;
-    house.end(1, 1, refused()).await;
-    house.settle().await;
-    assert_eq!(house.money().await, (1, 0, 0, 3));
+    assert_eq!(test_ledger.money().await, (1, 0, 0, 6));
+    test_ledger.end(0, 1, accepted()).await;
+    test_ledger.end(1, 1, refused()).await;
+    test_ledger.settle().await;
+    assert_eq!(test_ledger.money().await, (1, 0, 0, 3));
     // One that nobody opened owes as well.
     let other = Bill { alert: AlertNo(8), ..emergency("village") };
-    assert_eq!(house.own.pay(&other).await, [Funding::Paid; 2]);
-    assert_eq!(house.books.account(&AccountId::named("village")).await.unwrap().debt, 6);
-    house.audit();
+    assert_eq!(test_ledger.own.pay(&other).await, [Funding::Paid; 2]);
+    assert_eq!(test_ledger.books.account(&AccountId::named("village")).await.unwrap().debt, 6);
+    test_ledger.audit();
 }
 
 async fn an_account_that_is_blocked_or_unknown_is_refused_with_the_reason(over: Over) {
-    let house = TestLedger::with(over, 100).await;
-    house.books.block(&AccountId::named("city"), true).await.unwrap();
-    assert_eq!(house.own.pay(&house.bill(0..1, 1)).await, [Funding::Refused(Unpaid::Blocked)]);
-    let unknown = Bill { account: "nobody".into(), ..house.bill(0..1, 1) };
-    assert_eq!(house.own.pay(&unknown).await, [Funding::Refused(Unpaid::NoAccount)]);
-    assert_eq!(house.money().await, (100, 0, 0, 0));
-    house.audit();
+    let test_ledger = TestLedger::with(over, 100).await;
+    test_ledger.books.block(&AccountId::named("city"), true).await.unwrap();
+    assert_eq!(test_ledger.own.pay(&test_ledger.bill(0..1, 1)).await, [Funding::Refused(Unpaid::Blocked)]);
+    let unknown = Bill { account: "nobody".into(), ..test_ledger.bill(0..1, 1) };
+    assert_eq!(test_ledger.own.pay(&unknown).await, [Funding::Refused(Unpaid::NoAccount)]);
+    assert_eq!(test_ledger.money().await, (100, 0, 0, 0));
+    test_ledger.audit();
 }
 
 over_both!(

@@ -36,14 +36,14 @@ pub trait SessionHolder: Send + Sync {
 pub struct Back {
     answers: Arc<Mutex<Vec<Vec<u8>>>>,
     /// The connection's.
-    bell: Arc<Notify>,
+    notify: Arc<Notify>,
 }
 
 impl Back {
     /// Answers a request, whole. A connection that is over needs none.
     pub fn answer(&self, octets: Vec<u8>) {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(octets);
-        self.bell.notify_one();
+        self.notify.notify_one();
     }
 
     fn take(&self) -> Vec<Vec<u8>> {
@@ -75,7 +75,7 @@ pub struct Asker {
 struct PendingAnswer {
     asks: VecDeque<Ask>,
     /// The open connection's.
-    bell: Option<Arc<Notify>>,
+    notify: Option<Arc<Notify>>,
 }
 
 impl Asker {
@@ -95,11 +95,11 @@ impl Asker {
         let (reply, replied) = oneshot::channel();
         {
             let mut waiting = self.lock();
-            let Some(bell) = waiting.bell.clone().filter(|_| waiting.asks.len() < WAITING_MAX) else {
+            let Some(notify) = waiting.notify.clone().filter(|_| waiting.asks.len() < WAITING_MAX) else {
                 return Reply::Unanswered(NoAnswer::NotSent);
             };
             waiting.asks.push_back(Ask { octets, end_to_end, timeout, reply });
-            bell.notify_one();
+            notify.notify_one();
         }
         replied.await.unwrap_or(Reply::Unanswered(NoAnswer::Ended))
     }
@@ -112,7 +112,7 @@ impl Asker {
 /// A connection's side of an [`Asker`].
 pub(super) struct Asking {
     asker: Arc<Asker>,
-    bell: Arc<Notify>,
+    notify: Arc<Notify>,
     is_usable: bool,
     sent: HashMap<u64, oneshot::Sender<Reply>>,
     next: u64,
@@ -121,14 +121,14 @@ pub(super) struct Asking {
 
 impl Asking {
     pub(super) fn new(asker: &Arc<Asker>) -> Asking {
-        let bell: Arc<Notify> = Arc::default();
-        let back = Back { answers: Arc::default(), bell: Arc::clone(&bell) };
-        Asking { asker: Arc::clone(asker), bell, is_usable: false, sent: HashMap::new(), next: 0, back }
+        let notify: Arc<Notify> = Arc::default();
+        let back = Back { answers: Arc::default(), notify: Arc::clone(&notify) };
+        Asking { asker: Arc::clone(asker), notify, is_usable: false, sent: HashMap::new(), next: 0, back }
     }
 
     /// Rings when there is something to send.
-    pub(super) fn bell(&self) -> Arc<Notify> {
-        Arc::clone(&self.bell)
+    pub(super) fn notify(&self) -> Arc<Notify> {
+        Arc::clone(&self.notify)
     }
 
     /// Whom it asks.
@@ -155,7 +155,7 @@ impl Asking {
         let is_usable = connection.is_usable();
         if is_usable != self.is_usable {
             self.is_usable = is_usable;
-            self.asker.lock().bell = is_usable.then(|| Arc::clone(&self.bell));
+            self.asker.lock().notify = is_usable.then(|| Arc::clone(&self.notify));
             self.asker.usable.send_replace(is_usable);
             if !is_usable {
                 self.give_back();
@@ -228,7 +228,7 @@ impl Drop for Asking {
     /// The connection is over.
     fn drop(&mut self) {
         if self.is_usable {
-            self.asker.lock().bell = None;
+            self.asker.lock().notify = None;
             self.asker.usable.send_replace(false);
             self.give_back();
         }

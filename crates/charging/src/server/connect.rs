@@ -36,13 +36,13 @@ pub(super) enum PeerCommand {
 #[derive(Default)]
 pub(super) struct PeerLine {
     told: Mutex<Vec<PeerCommand>>,
-    pub(super) bell: Notify,
+    pub(super) notify: Notify,
 }
 
 impl PeerLine {
     fn tell(&self, word: PeerCommand) {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).push(word);
-        self.bell.notify_one();
+        self.notify.notify_one();
     }
 
     /// What was told since it was asked last.
@@ -59,7 +59,7 @@ pub(super) struct Remote {
     /// Requests of ours go by it, where this is a charging server.
     pub(super) asker: Option<Arc<Asker>>,
     state: Mutex<RemoteState>,
-    bell: Notify,
+    notify: Notify,
     /// It is not kept any more.
     removed: watch::Sender<bool>,
 }
@@ -99,7 +99,7 @@ impl Remote {
             to: to.clone(),
             tls,
             state: Mutex::new(RemoteState { peer, lines: HashMap::new(), next: 0, connects: false }),
-            bell: Notify::new(),
+            notify: Notify::new(),
             removed: watch::Sender::new(false),
         }))
     }
@@ -127,7 +127,7 @@ impl Remote {
         }
         drop(standing);
         // Deadlines may have changed.
-        self.bell.notify_one();
+        self.notify.notify_one();
         said
     }
 
@@ -197,7 +197,7 @@ impl Remote {
             }
             let due = self.standing().peer.poll_timeout().unwrap_or_else(|| Instant::now() + IDLE);
             tokio::select! {
-                () = self.bell.notified() => {}
+                () = self.notify.notified() => {}
                 () = tokio::time::sleep_until(due.into()) => {
                     self.tell(|standing| standing.peer.handle_timeout(Instant::now()));
                 }

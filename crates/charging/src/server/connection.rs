@@ -16,10 +16,10 @@ use tokio::sync::{Notify, watch};
 /// The machine that is driven.
 pub(super) struct DiameterConnection {
     pub(super) connection: Connection,
-    pub(super) desk: RequestDispatcher,
+    pub(super) dispatcher: RequestDispatcher,
     /// Requests of ours, where the peer is asked.
     pub(super) asking: Option<Asking>,
-    pub(super) errands: OutgoingRequests,
+    pub(super) outgoing: OutgoingRequests,
     pub(super) peers: Arc<Peers>,
 }
 
@@ -27,18 +27,18 @@ impl net::Machine for DiameterConnection {
     type Event<'a> = Event;
 
     fn handle_input(&mut self, now: Instant, input: &[u8]) {
-        let DiameterConnection { connection, desk, asking, errands, peers } = self;
+        let DiameterConnection { connection, dispatcher, asking, outgoing, peers } = self;
         connection.handle_input(input, now, &mut |incoming, answers| match (incoming, &mut *asking) {
             (Incoming::Answer { message, pending }, Some(asking)) if Asking::is_its(pending.command) => {
                 asking.answered(pending.token, &message);
             }
-            (Incoming::Answer { message, pending }, _) => errands.answered(pending.token, &message),
+            (Incoming::Answer { message, pending }, _) => outgoing.answered(pending.token, &message),
             (Incoming::Request(request), asking) => {
                 // What a charging server asks by itself is for who has sessions there.
                 let asked = asking.as_ref().zip(peers.holder());
                 if !asked.is_some_and(|(asking, holder)| holder.asked(asking.host(), &request, asking.back()))
                 {
-                    desk.take(Incoming::Request(request), answers);
+                    dispatcher.take(Incoming::Request(request), answers);
                 }
             }
         });
@@ -124,40 +124,41 @@ impl PeerAdmission {
     }
 
     /// Does what the machine of a peer that we connect to has decided.
-    fn obey(&mut self, word: PeerCommand, talk: &mut DiameterConnection, now: Instant) {
+    fn obey(&mut self, word: PeerCommand, diameter_connection: &mut DiameterConnection, now: Instant) {
         match word {
             PeerCommand::Begin => {}
-            PeerCommand::Accept => self.let_in(talk, now),
+            PeerCommand::Accept => self.let_in(diameter_connection, now),
             PeerCommand::Refuse => {
                 let NotAdmitted { result_code, text } = NotAdmitted::TWICE;
-                talk.connection.refuse(result_code, text, now);
+                diameter_connection.connection.refuse(result_code, text, now);
             }
-            PeerCommand::Abort => talk.connection.abort(now),
-            PeerCommand::Disconnect(cause) => talk.connection.disconnect(cause, now),
+            PeerCommand::Abort => diameter_connection.connection.abort(now),
+            PeerCommand::Disconnect(cause) => diameter_connection.connection.disconnect(cause, now),
         }
     }
 
     /// A connection that the peer began, and that stays.
-    fn let_in(&mut self, talk: &mut DiameterConnection, now: Instant) {
+    fn let_in(&mut self, diameter_connection: &mut DiameterConnection, now: Instant) {
         let Some(peer) = self.capabilities.take() else { return };
         match self.peers.place(&peer, self.from, self.transport) {
             Ok(place) => {
                 self.tell_let_in(&peer);
                 self.get_to_know(&peer);
                 self.settle(place);
-                talk.asking = self.attached.as_ref().and_then(|at| at.remote.asker.as_ref()).map(Asking::new);
-                self.asks = talk.asking.as_ref().map(Asking::bell);
-                talk.connection.accept(now);
+                diameter_connection.asking =
+                    self.attached.as_ref().and_then(|at| at.remote.asker.as_ref()).map(Asking::new);
+                self.asks = diameter_connection.asking.as_ref().map(Asking::notify);
+                diameter_connection.connection.accept(now);
             }
             Err(why) => {
                 self.tell_refused(&peer, &why);
-                talk.connection.refuse(why.result_code, why.text, now);
+                diameter_connection.connection.refuse(why.result_code, why.text, now);
             }
         }
     }
 
     /// A connection that we began has its place, if the peer is whom we mean.
-    fn settle_in(&mut self, peer: &Capabilities, talk: &mut DiameterConnection, now: Instant) {
+    fn settle_in(&mut self, peer: &Capabilities, diameter_connection: &mut DiameterConnection, now: Instant) {
         let Some(attached) = &self.attached else { return };
         let is_meant = attached.remote.rule.names(&peer.origin_host, &peer.origin_realm);
         match self.peers.place(peer, self.from, self.transport) {
@@ -173,43 +174,43 @@ impl PeerAdmission {
                     realm = peer.origin_realm,
                     "A Diameter peer is of another realm than [[diameter.peer]] says."
                 );
-                talk.connection.abort(now);
+                diameter_connection.connection.abort(now);
             }
-            Err(_) => talk.connection.abort(now),
+            Err(_) => diameter_connection.connection.abort(now),
         }
     }
 
     /// What there is to do where we connect to the peer too.
-    fn attend(&mut self, talk: &mut DiameterConnection, now: Instant) {
+    fn attend(&mut self, diameter_connection: &mut DiameterConnection, now: Instant) {
         if let Some(peer) = self.opened.take() {
-            self.settle_in(&peer, talk, now);
+            self.settle_in(&peer, diameter_connection, now);
         }
         let words = self.attached.as_ref().map(|attached| attached.line.take()).unwrap_or_default();
         for word in words {
-            self.obey(word, talk, now);
+            self.obey(word, diameter_connection, now);
         }
-        if let Some(asking) = &mut talk.asking {
-            asking.fill(&mut talk.connection, now);
+        if let Some(asking) = &mut diameter_connection.asking {
+            asking.fill(&mut diameter_connection.connection, now);
         }
     }
 
     /// Tells those who asked that nobody answered.
-    fn give_up(&mut self, talk: &mut DiameterConnection) {
+    fn give_up(&mut self, diameter_connection: &mut DiameterConnection) {
         for unanswered in self.unanswered.drain(..) {
-            match &mut talk.asking {
+            match &mut diameter_connection.asking {
                 Some(asking) if Asking::is_its(unanswered.command) => asking.unanswered(&unanswered),
-                _ => talk.errands.unanswered(unanswered.token),
+                _ => diameter_connection.outgoing.unanswered(unanswered.token),
             }
         }
     }
 
     /// The connection is over, and so is all that hung on it.
-    pub(super) fn leave(mut self, mut talk: DiameterConnection, now: Instant) {
-        self.give_up(&mut talk);
-        talk.asking = None;
+    pub(super) fn leave(mut self, mut diameter_connection: DiameterConnection, now: Instant) {
+        self.give_up(&mut diameter_connection);
+        diameter_connection.asking = None;
         (self.place, self.reachable) = (None, None);
         if let Some(attached) = &self.attached {
-            attached.ended(self.ended.unwrap_or(End::Lost), talk.connection.watchdog(), now);
+            attached.ended(self.ended.unwrap_or(End::Lost), diameter_connection.connection.watchdog(), now);
         }
     }
 
@@ -220,7 +221,7 @@ impl PeerAdmission {
         notifier
             .take_awaited(place.origin_host())
             .into_iter()
-            .for_each(|errand| errand.ask_again(&self.ledger));
+            .for_each(|request_of_ours| request_of_ours.ask_again(&self.ledger));
         self.place = Some(place);
     }
 
@@ -284,51 +285,51 @@ impl net::Worker<DiameterConnection> for PeerAdmission {
         }
     }
 
-    fn fill(&mut self, talk: &mut DiameterConnection, now: Instant, _writable: bool) {
+    fn fill(&mut self, diameter_connection: &mut DiameterConnection, now: Instant, _writable: bool) {
         match self.asked.take() {
             Some(Ok(place)) => {
                 self.settle(place);
-                talk.connection.accept(now);
+                diameter_connection.connection.accept(now);
             }
-            Some(Err(why)) => talk.connection.refuse(why.result_code, why.text, now),
+            Some(Err(why)) => diameter_connection.connection.refuse(why.result_code, why.text, now),
             None => {}
         }
         if self.attached.is_some() {
-            self.attend(talk, now);
+            self.attend(diameter_connection, now);
         }
         if let Some((host, state_id)) = self.met.take() {
-            talk.desk.meet(&host, state_id);
+            diameter_connection.dispatcher.meet(&host, state_id);
         }
         if *self.stopping.borrow() && !self.said_goodbye {
             self.said_goodbye = true;
-            talk.connection.disconnect(Cause::REBOOTING, now);
+            diameter_connection.connection.disconnect(Cause::REBOOTING, now);
         }
-        self.give_up(talk);
-        talk.errands.send(&mut talk.connection, now);
-        talk.desk.answer(&mut talk.connection, now);
-        talk.desk.submit(&mut talk.connection, now);
-        self.mailbox.note(&talk.connection);
+        self.give_up(diameter_connection);
+        diameter_connection.outgoing.send(&mut diameter_connection.connection, now);
+        diameter_connection.dispatcher.answer(&mut diameter_connection.connection, now);
+        diameter_connection.dispatcher.submit(&mut diameter_connection.connection, now);
+        self.mailbox.note(&diameter_connection.connection);
     }
 
     async fn woken(&mut self) {
         if self.said_goodbye && self.attached.is_none() {
-            return self.inbox.bell.notified().await;
+            return self.inbox.notify.notified().await;
         }
         let said_goodbye = self.said_goodbye;
         tokio::select! {
-            () = self.inbox.bell.notified() => {}
-            () = self.mailbox.bell.notified() => {}
+            () = self.inbox.notify.notified() => {}
+            () = self.mailbox.notify.notified() => {}
             _ = self.stopping.wait_for(|stopping| *stopping), if !said_goodbye => {}
-            () = rung(self.attached.as_ref().map(|attached| &attached.line.bell)) => {}
+            () = rung(self.attached.as_ref().map(|attached| &attached.line.notify)) => {}
             () = rung(self.asks.as_deref()) => {}
         }
     }
 }
 
 /// Resolves when the bell rings; without one never.
-async fn rung(bell: Option<&Notify>) {
-    match bell {
-        Some(bell) => bell.notified().await,
+async fn rung(notify: Option<&Notify>) {
+    match notify {
+        Some(notify) => notify.notified().await,
         None => std::future::pending().await,
     }
 }

@@ -25,7 +25,7 @@ impl Past for Nothing {
 /// A server of one connection.
 pub struct Bench {
     connection: Connection,
-    desk: RequestDispatcher,
+    dispatcher: RequestDispatcher,
     ledger: Ledger,
     shard: Shard,
     block: Vec<u8>,
@@ -54,7 +54,7 @@ impl Bench {
         let identity =
             Arc::new(Identity::new(&server.origin_host, &server.origin_realm, &server.final_units));
         Bench {
-            desk: RequestDispatcher::new(ledger.clone(), identity),
+            dispatcher: RequestDispatcher::new(ledger.clone(), identity),
             connection,
             ledger,
             shard: Shard::new(KEY, Arc::new(config)),
@@ -67,9 +67,9 @@ impl Bench {
     /// Reads requests, and hands them to the shard.
     #[inline(never)]
     pub fn receive(&mut self, input: &[u8]) {
-        let Bench { connection, desk, now, .. } = self;
-        connection.handle_input(input, *now, &mut |incoming, answers| desk.take(incoming, answers));
-        desk.submit(connection, *now);
+        let Bench { connection, dispatcher, now, .. } = self;
+        connection.handle_input(input, *now, &mut |incoming, answers| dispatcher.take(incoming, answers));
+        dispatcher.submit(connection, *now);
     }
 
     /// Applies what was handed to the shard, in one block of the log. How many octets that has.
@@ -89,7 +89,7 @@ impl Bench {
     /// Writes the answers.
     #[inline(never)]
     pub fn answer(&mut self) {
-        self.desk.answer(&mut self.connection, self.now);
+        self.dispatcher.answer(&mut self.connection, self.now);
     }
 
     /// Takes the output for the wire.

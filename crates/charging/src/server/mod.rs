@@ -335,7 +335,7 @@ async fn converse(
 ) {
     let start = server.begin(&stream, transport);
     let connection = Connection::listening(config, start, Instant::now());
-    server.talk(connection, stream, (peer.ip(), transport), None).await;
+    server.diameter_connection(connection, stream, (peer.ip(), transport), None).await;
 }
 
 impl Server {
@@ -356,10 +356,10 @@ impl Server {
         let connection =
             Connection::connecting(Arc::clone(&self.connecting), start, Some(&host), Instant::now());
         let from = stream.peer().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.ip());
-        self.talk(connection, stream, (from, transport), Some(attached)).await;
+        self.diameter_connection(connection, stream, (from, transport), Some(attached)).await;
     }
 
-    async fn talk(
+    async fn diameter_connection(
         self: &Arc<Server>,
         connection: Connection,
         stream: Stream,
@@ -367,27 +367,27 @@ impl Server {
         attached: Option<Attached>,
     ) {
         let alive = Alive::new(self);
-        let desk = RequestDispatcher::new(self.ledger.clone(), Arc::clone(&self.identity));
+        let dispatcher = RequestDispatcher::new(self.ledger.clone(), Arc::clone(&self.identity));
         let mailbox = Arc::new(Mailbox::default());
-        let errands = OutgoingRequests::new(
+        let outgoing = OutgoingRequests::new(
             self.ledger.clone(),
             Arc::clone(&self.identity),
             Arc::clone(&mailbox),
             self.next_seed(),
         );
         let asking = attached.as_ref().and_then(|attached| attached.remote.asker.as_ref()).map(Asking::new);
-        let mut usher = PeerAdmission {
+        let mut admission = PeerAdmission {
             peers: Arc::clone(&self.peers),
             from,
             transport,
             stopping: self.stop.subscribe(),
-            inbox: desk.inbox(),
+            inbox: dispatcher.inbox(),
             ledger: self.ledger.clone(),
             mailbox,
             windows: (self.config.window, self.config.owed_max),
             met: None,
             reachable: None,
-            asks: asking.as_ref().map(Asking::bell),
+            asks: asking.as_ref().map(Asking::notify),
             asked: None,
             capabilities: None,
             opened: None,
@@ -397,11 +397,11 @@ impl Server {
             place: None,
             said_goodbye: false,
         };
-        let mut talk =
-            DiameterConnection { connection, desk, errands, asking, peers: Arc::clone(&self.peers) };
-        let end = drive(&mut Link::new(stream), &mut talk, &mut usher).await;
+        let mut diameter_connection =
+            DiameterConnection { connection, dispatcher, outgoing, asking, peers: Arc::clone(&self.peers) };
+        let end = drive(&mut Link::new(stream), &mut diameter_connection, &mut admission).await;
         tracing::debug!(%from, ?end, "a Diameter connection ended");
-        usher.leave(talk, Instant::now());
+        admission.leave(diameter_connection, Instant::now());
         drop(alive);
     }
 }

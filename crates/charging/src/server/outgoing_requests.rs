@@ -52,20 +52,20 @@ impl OutgoingRequests {
     /// Asks what waits to be asked, as far as the connection takes it.
     pub(super) fn send(&mut self, connection: &mut Connection, now: Instant) {
         let mut waiting = self.mailbox.take().into_iter();
-        while let Some(errand) = waiting.next() {
-            match self.ask(&errand, connection, now) {
+        while let Some(request_of_ours) = waiting.next() {
+            match self.ask(&request_of_ours, connection, now) {
                 Ok(()) => {
                     self.notifier.count(RequestResult::Asked);
-                    self.asked.insert(self.next, errand);
+                    self.asked.insert(self.next, request_of_ours);
                     self.next += 1;
                 }
                 Err(SendError::NotOpen) => {
                     self.notifier.count(RequestResult::Unreachable);
-                    self.notifier.wait_for(errand);
+                    self.notifier.wait_for(request_of_ours);
                 }
                 // Whatever makes room, an answer or a write, wakes this connection.
                 Err(SendError::Suspended | SendError::WindowFull | SendError::OutputFull) => {
-                    let rest = std::iter::once(errand).chain(waiting).collect();
+                    let rest = std::iter::once(request_of_ours).chain(waiting).collect();
                     return self.mailbox.put_back(rest);
                 }
             }
@@ -74,27 +74,27 @@ impl OutgoingRequests {
 
     fn ask(
         &mut self,
-        errand: &SessionRequest,
+        request_of_ours: &SessionRequest,
         connection: &mut Connection,
         now: Instant,
     ) -> Result<(), SendError> {
-        let Ok(session_id) = std::str::from_utf8(&errand.id) else { return Err(SendError::NotOpen) };
+        let Ok(session_id) = std::str::from_utf8(&request_of_ours.id) else { return Err(SendError::NotOpen) };
         let request = ServerRequest {
             session_id,
             origin: self.identity.origin(),
-            destination_host: &errand.client.host,
-            destination_realm: &errand.client.realm,
+            destination_host: &request_of_ours.client.host,
+            destination_realm: &request_of_ours.client.realm,
             origin_state_id: None,
             part: SessionPart::All,
         };
-        let command = match errand.ask {
+        let command = match request_of_ours.ask {
             RequestKind::ReAuth => command::RE_AUTH,
             RequestKind::Abort => command::ABORT_SESSION,
         };
         let end_to_end = self.end_to_end.take();
         let outgoing = Outgoing { token: self.next, command, timeout: TIMEOUT, end_to_end };
         let write = |out: &mut Vec<u8>, hop_by_hop| {
-            match errand.ask {
+            match request_of_ours.ask {
                 RequestKind::ReAuth => request.write_re_auth(hop_by_hop, end_to_end, out),
                 RequestKind::Abort => request.write_abort(hop_by_hop, end_to_end, out),
             };
@@ -105,7 +105,7 @@ impl OutgoingRequests {
     /// A client answered. A session that it does not know is over: what is held for it is free, with a
     /// record.
     pub(super) fn answered(&mut self, token: u64, answer: &Message<'_>) {
-        let Some(errand) = self.asked.remove(&token) else { return };
+        let Some(request_of_ours) = self.asked.remove(&token) else { return };
         let code = answer.find(avp::RESULT_CODE).and_then(|avp| avp.u32().ok());
         let fate = match code {
             Some(result_code::SUCCESS | result_code::LIMITED_SUCCESS) => RequestResult::Agreed,
@@ -114,21 +114,22 @@ impl OutgoingRequests {
         };
         self.notifier.count(fate);
         if fate == RequestResult::Unknown {
-            let session = errand.session;
-            self.ledger.ask(errand.shard, move |shard| shard.end_sessions([session]));
+            let session = request_of_ours.session;
+            self.ledger.ask(request_of_ours.shard, move |shard| shard.end_sessions([session]));
         }
         if fate == RequestResult::Refused {
-            tracing::debug!(ask = ?errand.ask, client = %errand.client.host, ?code, "a client refused what it was asked");
+            tracing::debug!(ask = ?request_of_ours.ask, client = %request_of_ours.client.host, ?code, "a client refused what it was asked");
         }
     }
 
     /// Nobody answered in time: the client is asked again, but not for ever. Its next request, or Tcc, tells
     /// it then.
     pub(super) fn unanswered(&mut self, token: u64) {
-        if let Some(errand) = self.asked.remove(&token) {
+        if let Some(request_of_ours) = self.asked.remove(&token) {
             self.notifier.count(RequestResult::Unanswered);
-            if errand.tries + 1 < TRIES_MAX {
-                SessionRequest { tries: errand.tries + 1, ..errand }.ask_again(&self.ledger);
+            if request_of_ours.tries + 1 < TRIES_MAX {
+                SessionRequest { tries: request_of_ours.tries + 1, ..request_of_ours }
+                    .ask_again(&self.ledger);
             }
         }
     }
@@ -137,9 +138,9 @@ impl OutgoingRequests {
 impl Drop for OutgoingRequests {
     fn drop(&mut self) {
         // The connection ended first: the peer hears it when it is back.
-        for (_, errand) in self.asked.drain() {
+        for (_, request_of_ours) in self.asked.drain() {
             self.notifier.count(RequestResult::Unanswered);
-            self.notifier.wait_for(SessionRequest { tries: errand.tries + 1, ..errand });
+            self.notifier.wait_for(SessionRequest { tries: request_of_ours.tries + 1, ..request_of_ours });
         }
     }
 }

@@ -25,7 +25,7 @@ const ANSWER_OCTETS: usize = 224;
 #[derive(Default)]
 pub(super) struct BatchInbox {
     batches: Mutex<Vec<(usize, Batch)>>,
-    pub(super) bell: Notify,
+    pub(super) notify: Notify,
 }
 
 impl Receiver for BatchInbox {
@@ -35,7 +35,7 @@ impl Receiver for BatchInbox {
         let is_first = batches.len() == 1;
         drop(batches);
         if is_first {
-            self.bell.notify_one();
+            self.notify.notify_one();
         }
     }
 }

@@ -26,7 +26,7 @@ pub(super) enum BindVerdict {
 /// A bind that is accepted.
 pub(super) struct Accepted {
     client: Arc<BoundClient>,
-    seat: SessionPermit,
+    permit: SessionPermit,
     mode: BindMode,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Bound {
 impl Accepted {
     /// The session has taken it.
     pub(super) fn begin(self, session: &Session, peer: SocketAddr) -> Bound {
-        let Accepted { client, seat, mode } = self;
+        let Accepted { client, permit, mode } = self;
         let settings = &client.settings;
         let version = session.version().min(settings.version);
         tracing::info!(client = settings.system_id, %peer, ?mode, %version, "bound");
@@ -55,7 +55,7 @@ impl Accepted {
         sessions.increment(1.0);
         let style = Style { charset: settings.charset, tlvs: version.has_tlvs(), long: settings.long };
         let (ended, short_ids) = (client.ended(), !version.has_tlvs());
-        Bound { client, _seat: seat, mode, version, short_ids, style, ended, sessions }
+        Bound { client, _seat: permit, mode, version, short_ids, style, ended, sessions }
     }
 }
 
@@ -90,7 +90,7 @@ impl SmppConnection {
             return wrong(Status::RBINDFAIL);
         }
         match client.sit() {
-            Some(seat) => BindVerdict::Accept(Accepted { client, seat, mode: bind.mode }),
+            Some(permit) => BindVerdict::Accept(Accepted { client, permit, mode: bind.mode }),
             // As often bound as it may be.
             None => refuse(Status::RALYBND, Duration::ZERO),
         }

@@ -62,7 +62,7 @@ impl DeliverSmParts {
         reference: u16,
     ) -> Result<DeliverSmParts, EncodeError> {
         match told {
-            ClientEvent::Status(fate) => receipt(fate, style),
+            ClientEvent::Status(status_event) => receipt(status_event, style),
             ClientEvent::Inbound(inbound) => message(inbound, style, reference),
         }
     }
@@ -112,12 +112,12 @@ fn value(tell: &DlrRequest, deliver_sm: char) -> Option<&str> {
 }
 
 /// The phone, as the client gave it.
-fn phone(fate: &MessageStatus) -> MessageClient {
-    let written = value(&fate.tell, AS_WRITTEN);
-    let addr = written.unwrap_or_else(|| fate.to.strip_prefix('+').unwrap_or(&fate.to));
-    match fate.dest {
+fn phone(status_event: &MessageStatus) -> MessageClient {
+    let written = value(&status_event.tell, AS_WRITTEN);
+    let addr = written.unwrap_or_else(|| status_event.to.strip_prefix('+').unwrap_or(&status_event.to));
+    match status_event.dest {
         Some(numbering) => MessageClient::new(numbering, addr),
-        None => MessageClient::of(&fate.to),
+        None => MessageClient::of(&status_event.to),
     }
 }
 
@@ -135,19 +135,19 @@ pub(super) fn state(state: DlrState) -> MessageState {
 }
 
 /// A receipt (SMPP 3.4, appendix B), or an intermediate notification.
-fn receipt(fate: &MessageStatus, style: Style) -> Result<DeliverSmParts, EncodeError> {
-    let place: u64 = value(&fate.tell, PLACE).and_then(|place| place.parse().ok()).unwrap_or(0);
-    let id = IdText::new(MessageId(fate.id.0.saturating_sub(place)), !style.tlvs);
-    let (submitted, done) = (receipt_date(fate.submitted), receipt_date(fate.at));
-    let final_state = fate.event & (DlrRequest::BUFFERED | DlrRequest::ACCEPTED) == 0;
-    let code = if fate.state == DlrState::Delivered { 0 } else { network_code(&fate.text) };
+fn receipt(status_event: &MessageStatus, style: Style) -> Result<DeliverSmParts, EncodeError> {
+    let place: u64 = value(&status_event.tell, PLACE).and_then(|place| place.parse().ok()).unwrap_or(0);
+    let id = IdText::new(MessageId(status_event.id.0.saturating_sub(place)), !style.tlvs);
+    let (submitted, done) = (receipt_date(status_event.submitted), receipt_date(status_event.at));
+    let final_state = status_event.event & (DlrRequest::BUFFERED | DlrRequest::ACCEPTED) == 0;
+    let code = if status_event.state == DlrState::Delivered { 0 } else { network_code(&status_event.text) };
     let error = [b'0' + (code / 100 % 10) as u8, b'0' + (code / 10 % 10) as u8, b'0' + (code % 10) as u8];
     let mut beginning = Vec::new();
-    style.charset.encode_lossy(&fate.beginning, &mut beginning);
+    style.charset.encode_lossy(&status_event.beginning, &mut beginning);
     let receipt = Receipt {
         tlv_id: id.as_bytes(),
         text_id: id.as_bytes(),
-        state: Some(state(fate.state)),
+        state: Some(state(status_event.state)),
         error: &error,
         network_error: (code > 0).then_some(NetworkError { network: NETWORK_GSM, code }),
         submitted: Some(1),
@@ -160,13 +160,15 @@ fn receipt(fate: &MessageStatus, style: Style) -> Result<DeliverSmParts, EncodeE
     receipt.write_text(&mut part.short_message);
     if style.tlvs {
         receipt.write_tlvs(&mut part.tlvs)?;
-        if let Some(reference) = value(&fate.tell, USER_REFERENCE).and_then(|value| value.parse().ok()) {
+        if let Some(reference) =
+            value(&status_event.tell, USER_REFERENCE).and_then(|value| value.parse().ok())
+        {
             part.tlvs.push_u16(Tag::USER_MESSAGE_REFERENCE, reference);
         }
     }
     Ok(DeliverSmParts {
-        source: phone(fate),
-        destination: MessageClient::given(&fate.source),
+        source: phone(status_event),
+        destination: MessageClient::given(&status_event.source),
         esm_class: if final_state { esm_class::RECEIPT } else { esm_class::INTERMEDIATE },
         data_coding: 0,
         parts: vec![part],
@@ -248,7 +250,7 @@ mod tests {
 
     const STYLE: Style = Style { charset: Charset::Gsm7, tlvs: true, long: Long::Payload };
 
-    fn fate() -> MessageStatus {
+    fn status_event() -> MessageStatus {
         MessageStatus {
             id: MessageId(0x1234_5678_9ABC_DEF2),
             event: DlrRequest::DELIVERED,
@@ -273,7 +275,8 @@ mod tests {
 
     #[test]
     fn a_receipt_says_what_appendix_b_wants_and_the_parameters() {
-        let deliver_sm = DeliverSmParts::of(&ClientEvent::Status(Box::new(fate())), STYLE, 0).unwrap();
+        let deliver_sm =
+            DeliverSmParts::of(&ClientEvent::Status(Box::new(status_event())), STYLE, 0).unwrap();
         let text = said(&deliver_sm);
         let expected = "id:123456789abcdef2 sub:001 dlvrd:001 submit date:2611212349 done date:2611212350 stat:DELIVRD err:000 text:R\u{7b}k vid kajen";
         assert_eq!(text, expected);
@@ -288,9 +291,12 @@ mod tests {
 
     #[test]
     fn a_receipt_to_3_3_has_a_short_id_and_no_parameters() {
-        let deliver_sm =
-            DeliverSmParts::of(&ClientEvent::Status(Box::new(fate())), Style { tlvs: false, ..STYLE }, 0)
-                .unwrap();
+        let deliver_sm = DeliverSmParts::of(
+            &ClientEvent::Status(Box::new(status_event())),
+            Style { tlvs: false, ..STYLE },
+            0,
+        )
+        .unwrap();
         assert!(said(&deliver_sm).starts_with("id:9abcdef2 sub:001"), "{}", said(&deliver_sm));
         assert!(deliver_sm.pdu(0).unwrap().tlvs.is_empty());
     }
@@ -300,8 +306,8 @@ mod tests {
         let values = [(AS_WRITTEN, "0046701234567"), (USER_REFERENCE, "513"), (PLACE, "2")];
         let values = values.map(|(deliver_sm, value)| (deliver_sm, value.into())).to_vec();
         let tell = DlrRequest { values, ..DlrRequest::default() };
-        let fate = MessageStatus { dest: Some((0, 0)), tell, ..fate() };
-        let deliver_sm = DeliverSmParts::of(&ClientEvent::Status(Box::new(fate)), STYLE, 0).unwrap();
+        let status_event = MessageStatus { dest: Some((0, 0)), tell, ..status_event() };
+        let deliver_sm = DeliverSmParts::of(&ClientEvent::Status(Box::new(status_event)), STYLE, 0).unwrap();
         let pdu = deliver_sm.pdu(0).unwrap();
         assert_eq!(pdu.source, Address::new(0, 0, b"0046701234567"));
         assert_eq!(pdu.tlvs.find_u16(Tag::USER_MESSAGE_REFERENCE), Some(513));
@@ -318,8 +324,10 @@ mod tests {
             (DlrState::Enroute, DlrRequest::BUFFERED, "ENROUTE err:011", esm_class::INTERMEDIATE, Some(11)),
         ];
         for (state, event, words, class, code) in cases {
-            let fate = MessageStatus { state, event, text: "UNDELIV err:011 0x0000000B".into(), ..fate() };
-            let deliver_sm = DeliverSmParts::of(&ClientEvent::Status(Box::new(fate)), STYLE, 0).unwrap();
+            let status_event =
+                MessageStatus { state, event, text: "UNDELIV err:011 0x0000000B".into(), ..status_event() };
+            let deliver_sm =
+                DeliverSmParts::of(&ClientEvent::Status(Box::new(status_event)), STYLE, 0).unwrap();
             assert!(said(&deliver_sm).contains(&format!("stat:{words} text:")), "{}", said(&deliver_sm));
             let pdu = deliver_sm.pdu(0).unwrap();
             assert_eq!(pdu.esm_class, class);

@@ -163,7 +163,7 @@ impl DlrDelivery {
         let LeasedEvent { index, redelivered, octets } = self.taken.pop_front()?;
         let told = ClientEvent::decode(&octets);
         let since = match &told {
-            Ok(ClientEvent::Status(fate)) => fate.at,
+            Ok(ClientEvent::Status(status_event)) => status_event.at,
             Ok(ClientEvent::Inbound(inbound)) => inbound.at,
             Err(_) => at,
         };

@@ -63,7 +63,7 @@ pub(super) struct TopicDoorState {
     begin: Instant,
     /// Connections that there are.
     live: AtomicUsize,
-    seats: Mutex<HashMap<u64, Arc<ThreadHandle>>>,
+    handles: Mutex<HashMap<u64, Arc<ThreadHandle>>>,
     next_seat: AtomicU64,
     stop: watch::Sender<bool>,
     exit: watch::Sender<bool>,
@@ -110,25 +110,25 @@ impl TopicDoorState {
     }
 
     /// Notes a thread's connection.
-    pub(super) fn seat(&self, seat: &Arc<ThreadHandle>) -> u64 {
+    pub(super) fn handle(&self, handle: &Arc<ThreadHandle>) -> u64 {
         let number = self.next_seat.fetch_add(1, Ordering::Relaxed);
-        self.seats().insert(number, Arc::clone(seat));
+        self.handles().insert(number, Arc::clone(handle));
         self.meter.threads.increment(1);
         if *self.stop.borrow() {
-            seat.close();
+            handle.close();
         }
         number
     }
 
     /// Its thread is done with it.
     pub(super) fn unseat(&self, number: u64) {
-        if self.seats().remove(&number).is_some() {
+        if self.handles().remove(&number).is_some() {
             self.meter.threads.decrement(1);
         }
     }
 
-    fn seats(&self) -> MutexGuard<'_, HashMap<u64, Arc<ThreadHandle>>> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn handles(&self) -> MutexGuard<'_, HashMap<u64, Arc<ThreadHandle>>> {
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at the threads' clients until the door closes, then wakes the threads.
@@ -140,9 +140,9 @@ impl TopicDoorState {
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
             let now_ms = self.due_ms(Some(Instant::now()));
-            self.seats().values().for_each(|seat| seat.look(now_ms));
+            self.handles().values().for_each(|handle| handle.look(now_ms));
         }
-        self.seats().values().for_each(|seat| seat.close());
+        self.handles().values().for_each(|handle| handle.close());
     }
 
     /// Finds what others make, until the door closes.
@@ -251,7 +251,7 @@ pub async fn start(config: TopicsConfig, deps: TopicsDeps) -> Result<TopicsRunni
         runtime,
         begin: Instant::now(),
         live: AtomicUsize::new(0),
-        seats: Mutex::default(),
+        handles: Mutex::default(),
         next_seat: AtomicU64::new(0),
         stop: watch::Sender::new(false),
         exit: watch::Sender::new(false),

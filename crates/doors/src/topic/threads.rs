@@ -51,22 +51,22 @@ pub(super) fn start(door: &Arc<TopicDoorState>, stream: TcpStream, connection: T
         .and_then(|()| stream.set_write_timeout(Some(door.config.write_stall)))
         .and_then(|()| stream.try_clone());
     let Ok(twin) = ready else { return };
-    let seat = Arc::new(ThreadHandle {
+    let handle = Arc::new(ThreadHandle {
         stream,
         due_ms: AtomicU64::new(door.due_ms(connection.machine.poll_timeout())),
     });
-    let number = door.seat(&seat);
+    let number = door.handle(&handle);
     // What the thread takes with it comes back if there is no thread.
     let baggage = Arc::new(std::sync::Mutex::new(Some((twin, connection))));
     let (theirs, at) = (Arc::clone(&baggage), Arc::clone(door));
     let spawned = std::thread::Builder::new().name("topic".to_owned()).spawn(move || {
         let taken = theirs.lock().ok().and_then(|mut baggage| baggage.take());
         let Some((stream, mut connection)) = taken else { return };
-        let end = run(&at, &stream, &seat, &mut connection);
+        let end = run(&at, &stream, &handle, &mut connection);
         at.unseat(number);
         match end {
             Ok(ThreadEnd::Crowded) => {
-                drop(seat);
+                drop(handle);
                 reactor::start(&at, stream, connection);
             }
             Ok(ThreadEnd::Finished) => hang_up(&stream),
@@ -96,7 +96,7 @@ enum ThreadEnd {
 fn run(
     door: &TopicDoorState,
     mut stream: &TcpStream,
-    seat: &ThreadHandle,
+    handle: &ThreadHandle,
     connection: &mut TopicConnection,
 ) -> io::Result<ThreadEnd> {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
@@ -125,7 +125,7 @@ fn run(
         if door.is_crowded() {
             return Ok(ThreadEnd::Crowded);
         }
-        seat.due_ms.store(door.due_ms(connection.machine.poll_timeout()), Ordering::Relaxed);
+        handle.due_ms.store(door.due_ms(connection.machine.poll_timeout()), Ordering::Relaxed);
     }
 }
 

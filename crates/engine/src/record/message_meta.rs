@@ -109,7 +109,7 @@ impl MessageMetaTable {
         }
         let wanted = events.iter().find(|event| **event & slip.mask != 0);
         if let Some(&event) = wanted {
-            let state = match fate(after.state, after.reason) {
+            let state = match status(after.state, after.reason) {
                 DlrState::Undeliverable if after.flags & LAPSED != 0 => DlrState::Expired,
                 state => state,
             };
@@ -139,7 +139,7 @@ fn events(hot: &DeliveryCell) -> &'static [u8] {
 }
 
 /// A delivery's state in the words of SMPP.
-pub fn fate(state: DeliveryState, reason: Reason) -> DlrState {
+pub fn status(state: DeliveryState, reason: Reason) -> DlrState {
     match (state, reason) {
         (DeliveryState::Planned | DeliveryState::Held | DeliveryState::Submitted, _) => DlrState::Enroute,
         (DeliveryState::Unknown, _) => DlrState::Unknown,

@@ -15,6 +15,6 @@ pub use carrier_ids::CarrierIds;
 pub use delivery_cell::StringTable;
 pub use fold::{Effect, Folding};
 pub use live_alert::LiveAlert;
-pub use message_meta::{KINDS, MessageEvent, RESULTS, fate, kind};
+pub use message_meta::{KINDS, MessageEvent, RESULTS, kind, status};
 pub use reply_correlation::{ReplyCorrelation, choice_of};
 pub use tally::counts;

@@ -57,7 +57,7 @@ struct Inner {
     takers: Arc<arc_swap::ArcSwap<AcceptingRoutes>>,
     behind: Arc<AtomicBool>,
     messages: Messages,
-    seat: Option<NodeHandle>,
+    fencing_record: Option<NodeHandle>,
 }
 
 impl Engine {
@@ -82,10 +82,10 @@ impl Engine {
         let (commands, received) = mpsc::channel(COMMANDS_MAX);
         let lags = Lags::default();
         let (up, is_up) = oneshot::channel();
-        let (member, seat) = shared::enter(&parts, node, lags.clone(), commands.downgrade())?;
+        let (member, fencing_record) = shared::enter(&parts, node, lags.clone(), commands.downgrade())?;
         Engine::spawn(move |runtime| runtime.block_on(member.run(received, up)))?;
         is_up.await.map_err(|_| ended_early())??;
-        Engine::new(parts, commands, lags, Some(seat))
+        Engine::new(parts, commands, lags, Some(fencing_record))
     }
 
     fn spawn(run: impl FnOnce(&tokio::runtime::Runtime) + Send + 'static) -> Result<(), EngineError> {
@@ -101,7 +101,7 @@ impl Engine {
         parts: Parts,
         commands: mpsc::Sender<ActorCommand>,
         lags: Lags,
-        seat: Option<NodeHandle>,
+        fencing_record: Option<NodeHandle>,
     ) -> Result<Engine, EngineError> {
         let parts = Arc::new(parts);
         let outcomes = parts.bus.topic(records::OUTCOMES).map_err(bus_error)?;
@@ -111,19 +111,31 @@ impl Engine {
         let messages = Messages::new(parts.clone(), intake, takers.clone(), lags.taken, commands.clone());
         let behind = lags.behind;
         Ok(Engine {
-            inner: Arc::new(Inner { parts, commands, outcomes, routes, takers, behind, messages, seat }),
+            inner: Arc::new(Inner {
+                parts,
+                commands,
+                outcomes,
+                routes,
+                takers,
+                behind,
+                messages,
+                fencing_record,
+            }),
         })
     }
 
     /// Who leads, of several processes; one that is alone does.
     pub fn leader(&self) -> Leader {
-        self.inner.seat.as_ref().map_or(Leader::Here, |seat| seat.leader.borrow().clone())
+        self.inner
+            .fencing_record
+            .as_ref()
+            .map_or(Leader::Here, |fencing_record| fencing_record.leader.borrow().clone())
     }
 
     /// Changes whenever another leads, or nobody; never where a process is alone.
     pub fn term_changed(&self) -> watch::Receiver<Leader> {
-        match &self.inner.seat {
-            Some(seat) => seat.leader.clone(),
+        match &self.inner.fencing_record {
+            Some(fencing_record) => fencing_record.leader.clone(),
             None => watch::channel(Leader::Here).1,
         }
     }

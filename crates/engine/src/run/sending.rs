@@ -130,8 +130,11 @@ impl EngineActor {
     /// is taken.
     fn append_next(&mut self, route: u16, lane: Lane) {
         let (Some(sharing), Some(place)) = (&self.sharing, self.route_table.place(route)) else { return };
-        let seat =
-            Segment::seat(&self.route_table.classifier.routes()[place].name, lane, sharing.term.epoch());
+        let fencing_record = Segment::fencing_record(
+            &self.route_table.classifier.routes()[place].name,
+            lane,
+            sharing.term.epoch(),
+        );
         let term = sharing.term.clone();
         let state = &mut self.route_table.list[place].lanes[lane as usize];
         if state.appends {
@@ -143,7 +146,7 @@ impl EngineActor {
         self.appends.push(Box::pin(async move {
             let head = match next {
                 Some(head) => Ok(head),
-                None => take_seat(&*topic, &seat, &term).await,
+                None => take_seat(&*topic, &fencing_record, &term).await,
             };
             let result = match head {
                 Ok(head) => append_seated(&*topic, head, &octets, &term).await,
@@ -154,20 +157,21 @@ impl EngineActor {
     }
 
     /// Moves the heads of all topics of segments, when this process begins to lead.
-    pub async fn take_seats(&mut self) -> Result<(), EngineError> {
+    pub async fn take_fencing_records(&mut self) -> Result<(), EngineError> {
         let Some(sharing) = &self.sharing else { return Ok(()) };
         let term = &sharing.term;
         let routes = self.route_table.classifier.routes().iter().zip(&self.route_table.list).enumerate();
         let lanes = routes.flat_map(|(place, (route, way))| {
             Lane::ALL.into_iter().map(move |lane| (place, lane, route, &way.lanes[lane as usize].topic))
         });
-        let seats = lanes.map(|(place, lane, route, topic)| async move {
-            let seat = Segment::seat(&route.name, lane, term.epoch());
-            take_seat(&**topic, &seat, term).await.map(|next| (place, lane, next))
+        let fencing_records = lanes.map(|(place, lane, route, topic)| async move {
+            let fencing_record = Segment::fencing_record(&route.name, lane, term.epoch());
+            take_seat(&**topic, &fencing_record, term).await.map(|next| (place, lane, next))
         });
-        let taken: Vec<_> = futures_util::stream::iter(seats).buffer_unordered(SEATS_AT_ONCE).collect().await;
-        for seat in taken {
-            let (place, lane, next) = seat.map_err(bus_error)?;
+        let taken: Vec<_> =
+            futures_util::stream::iter(fencing_records).buffer_unordered(SEATS_AT_ONCE).collect().await;
+        for fencing_record in taken {
+            let (place, lane, next) = fencing_record.map_err(bus_error)?;
             self.route_table.list[place].lanes[lane as usize].next = Some(next);
         }
         Ok(())

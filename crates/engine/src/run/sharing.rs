@@ -457,8 +457,12 @@ fn done() -> BoxFuture<'static, Result<RpcResult, EngineError>> {
 
 /// Moves the head of a topic of segments: what a process that no longer leads still has on its way to the old
 /// one is refused. Resolves to the head after it.
-pub async fn take_seat(topic: &dyn bus::Topic, seat: &Segment, term: &Term) -> Result<u64, bus::BusError> {
-    let octets = seat.encode();
+pub async fn take_seat(
+    topic: &dyn bus::Topic,
+    fencing_record: &Segment,
+    term: &Term,
+) -> Result<u64, bus::BusError> {
+    let octets = fencing_record.encode();
     while term.holds() {
         let tried = match topic.latest().await {
             Ok(head) => topic.append_at(head, &[&octets]).await,

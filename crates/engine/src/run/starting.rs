@@ -91,7 +91,7 @@ async fn ends(owner: &mut EngineActor) -> Result<Ends, EngineError> {
             ids: ids.head(),
         });
     }
-    owner.take_seats().await?;
+    owner.take_fencing_records().await?;
     if let Some(sharing) = &mut owner.sharing {
         sharing.catch_up().await?;
     }
@@ -246,7 +246,7 @@ fn find_segments(owner: &EngineActor) -> Result<Vec<Found>, EngineError> {
                 if let Some(record) = lane.topic.read(index, 1, OCTETS_AT_ONCE).map_err(bus_error)?.pop()
                     && record.index == index
                     && let Ok(segment) = Segment::decode(&record.octets)
-                    && !segment.is_seat()
+                    && !segment.is_fencing_record()
                 {
                     found.push((place, lane_no, index, segment));
                 }

@@ -144,7 +144,7 @@ impl EngineActor {
         self.meter.note_told(happened.event);
         match message.party {
             MessageClient::Smpp(system_id) => {
-                let fate = MessageStatus {
+                let status = MessageStatus {
                     id: message.id,
                     event: happened.event,
                     state: happened.state,
@@ -159,7 +159,7 @@ impl EngineActor {
                     at: happened.at,
                     tell: message.tell,
                 };
-                self.status_events.say(Some(system_id), ClientEvent::Status(Box::new(fate)).encode());
+                self.status_events.say(Some(system_id), ClientEvent::Status(Box::new(status)).encode());
             }
             MessageClient::Platform(username) => {
                 let Some(url) = &message.tell.url else { return };

@@ -41,7 +41,7 @@ pub(crate) struct Share {
     state: Mutex<RateClientState>,
     needs: Needs,
     news: ShareListener,
-    desk: Weak<RateClient>,
+    send_queue: Weak<RateClient>,
 }
 
 struct RateClientState {
@@ -71,8 +71,8 @@ impl Share {
 
     /// There may be something to send now.
     pub(crate) fn wake(&self) {
-        if let Some(desk) = self.desk.upgrade() {
-            desk.work.notify_one();
+        if let Some(send_queue) = self.send_queue.upgrade() {
+            send_queue.work.notify_one();
         }
     }
 
@@ -162,7 +162,7 @@ impl RateClient {
         let asked = bus.topic_with(RATES_ASKED, &settings())?;
         let granted = bus.topic_with(RATES_GRANTED, &settings())?;
         let (stop, stopping) = Stop::pair();
-        let desk = Arc::new(RateClient {
+        let send_queue = Arc::new(RateClient {
             node: node.to_owned(),
             lasts,
             shares: Mutex::default(),
@@ -171,9 +171,9 @@ impl RateClient {
             work: Notify::new(),
             stop,
         });
-        let working = Arc::downgrade(&desk);
+        let working = Arc::downgrade(&send_queue);
         cores.spawn_on(cores.next(), async move { work(working, asked, granted, stopping).await });
-        Ok(desk)
+        Ok(send_queue)
     }
 
     pub(super) fn stop(&self) {
@@ -198,8 +198,8 @@ impl RateClient {
             told: 0.0,
         };
         let name = format!("{}.{}", self.node, self.count.fetch_add(1, Ordering::Relaxed));
-        let (route, state, desk) = (route.to_owned(), Mutex::new(state), Arc::downgrade(self));
-        let share = Arc::new(Share { name, route, state, needs, news, desk });
+        let (route, state, send_queue) = (route.to_owned(), Mutex::new(state), Arc::downgrade(self));
+        let share = Arc::new(Share { name, route, state, needs, news, send_queue });
         self.shares().push(Arc::downgrade(&share));
         self.work.notify_one();
         share
@@ -254,26 +254,26 @@ impl RateClient {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let Some(desk) = self.desk.upgrade() else { return };
+        let Some(send_queue) = self.send_queue.upgrade() else { return };
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         state.holder.leave();
         if state.asked.is_some() {
             let ask = state.holder.ask(state.rate, Need::Unable, Instant::now());
             let ask = encode(&self.name, &self.route, ask);
-            desk.left.lock().unwrap_or_else(PoisonError::into_inner).push(ask);
-            desk.work.notify_one();
+            send_queue.left.lock().unwrap_or_else(PoisonError::into_inner).push(ask);
+            send_queue.work.notify_one();
         }
     }
 }
 
 /// Asks when it is time, and takes up what is granted.
-async fn work(desk: Weak<RateClient>, asked: Arc<dyn Topic>, granted: Arc<dyn Topic>, mut stop: Stop) {
+async fn work(send_queue: Weak<RateClient>, asked: Arc<dyn Topic>, granted: Arc<dyn Topic>, mut stop: Stop) {
     let mut read = granted.latest().await.unwrap_or_else(|_| granted.head());
     let mut allots = String::new();
     let mut due = Instant::now();
     loop {
         let now = Instant::now();
-        let Some(working) = desk.upgrade() else { return };
+        let Some(working) = send_queue.upgrade() else { return };
         if now >= due {
             let (asks, next) = working.asks(now);
             due = next.max(now + ASK_PAUSE);

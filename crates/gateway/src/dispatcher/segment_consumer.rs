@@ -237,8 +237,8 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
                 return;
             }
         };
-        if segment.is_seat() {
-            self.acknowledge_seat(lane, index);
+        if segment.is_fencing_record() {
+            self.acknowledge_fencing_record(lane, index);
             return;
         }
         let prepared = self.encoder.prepare(&segment);
@@ -264,7 +264,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
     }
 
     /// It moved the topic's head, and says nothing.
-    fn acknowledge_seat(&self, lane: Lane, index: u64) {
+    fn acknowledge_fencing_record(&self, lane: Lane, index: u64) {
         if let Err(error) = self.lanes[lane as usize].ack(index) {
             tracing::warn!(route = self.route, lane = lane.name(), index, %error, "a seat was not acknowledged");
         }

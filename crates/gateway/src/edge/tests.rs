@@ -203,11 +203,11 @@ fn segment(alert: u64, entries: &[(u32, &str)], lasts: Duration) -> Segment {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_site_gets_the_archive_and_its_receipt_is_on_record() {
-    let mut house = TestRoute::new();
-    let (north, south) = (house.site("north", |_| {}), house.site("south", |_| {}));
-    let running = start(house.route(), &house.context).unwrap();
-    house.append(&segment(1, &[(0, "north"), (1, "south"), (2, "nowhere")], PATIENCE)).await;
-    let (ended, mut delivered) = house.until_ended(3).await;
+    let mut test_route = TestRoute::new();
+    let (north, south) = (test_route.site("north", |_| {}), test_route.site("south", |_| {}));
+    let running = start(test_route.route(), &test_route.context).unwrap();
+    test_route.append(&segment(1, &[(0, "north"), (1, "south"), (2, "nowhere")], PATIENCE)).await;
+    let (ended, mut delivered) = test_route.until_ended(3).await;
     running.stop().await;
     let mut keys: Vec<u64> = Vec::new();
     for endpoint in 0..2 {
@@ -224,35 +224,39 @@ async fn every_site_gets_the_archive_and_its_receipt_is_on_record() {
         let read = |name: &str| std::fs::read(site.archive().join(name)).unwrap();
         assert_eq!(read("alert.txt"), b"Leave by the north gate.\n");
         assert_eq!(read("alert.xml"), CAP_XML.as_bytes());
-        assert_eq!(read("attachments/tone.wav"), std::fs::read(house.folder.path().join("tone")).unwrap());
+        assert_eq!(
+            read("attachments/tone.wav"),
+            std::fs::read(test_route.folder.path().join("tone")).unwrap()
+        );
         let manifest: serde_json::Value = serde_json::from_slice(&read("manifest.json")).unwrap();
         assert_eq!(manifest["alert"], "00000000-0000-0000-0000-000000000007");
         assert_eq!(manifest["files"].as_array().unwrap().len(), 3);
         site.task.abort();
     }
-    let left = std::fs::read_dir(house.folder.path().join("work").join(ROUTE)).unwrap().count();
+    let left = std::fs::read_dir(test_route.folder.path().join("work").join(ROUTE)).unwrap().count();
     assert_eq!(left, 0, "archives are removed when they are pushed");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_site_ends_by_itself_with_its_reason() {
-    let mut house = TestRoute::new();
-    let good = house.site("good", |_| {});
-    let _small = house.site("small", |options| options.size_max = 1_000);
-    let _full = house.site("full", |options| options.keep_free = u64::MAX / 4);
-    let _wary = house.site("wary", |options| options.signers = vec![public_key(&[1; 32])]);
-    let _deaf = house.site("deaf", |options| options.key = SiteKey::new([3; 32]));
-    let _broken = house.site("broken", |options| {
+    let mut test_route = TestRoute::new();
+    let good = test_route.site("good", |_| {});
+    let _small = test_route.site("small", |options| options.size_max = 1_000);
+    let _full = test_route.site("full", |options| options.keep_free = u64::MAX / 4);
+    let _wary = test_route.site("wary", |options| options.signers = vec![public_key(&[1; 32])]);
+    let _deaf = test_route.site("deaf", |options| options.key = SiteKey::new([3; 32]));
+    let _broken = test_route.site("broken", |options| {
         options.arrived = Some(Arrived(Arc::new(|_| Err("the sign is out of order".to_owned()))));
     });
     let gone = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    house.sites.push(EdgeSite { name: "gone".to_owned(), address: gone, key: Some(WORDS.into()) });
+    test_route.sites.push(EdgeSite { name: "gone".to_owned(), address: gone, key: Some(WORDS.into()) });
     let running =
-        start(EdgeRoute { validity: Duration::from_secs(8), ..house.route() }, &house.context).unwrap();
+        start(EdgeRoute { validity: Duration::from_secs(8), ..test_route.route() }, &test_route.context)
+            .unwrap();
     let sites = ["good", "small", "full", "wary", "deaf", "broken", "gone"];
     let entries: Vec<(u32, &str)> = (0..).zip(sites).collect();
-    house.append(&segment(1, &entries, PATIENCE)).await;
-    let (ended, delivered) = house.until_ended(sites.len()).await;
+    test_route.append(&segment(1, &entries, PATIENCE)).await;
+    let (ended, delivered) = test_route.until_ended(sites.len()).await;
     running.stop().await;
     assert_eq!(delivered.len(), 1);
     let told = |endpoint: u32| match &ended[&(endpoint, 1)] {
@@ -277,27 +281,27 @@ async fn each_site_ends_by_itself_with_its_reason() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_under_way_at_a_stop_goes_back_and_a_second_push_leaves_one_copy() {
-    let mut house = TestRoute::new();
-    let north = house.site("north", |_| {});
+    let mut test_route = TestRoute::new();
+    let north = test_route.site("north", |_| {});
     let gone = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = gone.local_addr().unwrap().to_string();
-    house.sites.push(EdgeSite { name: "silent".to_owned(), address, key: Some(WORDS.into()) });
-    let running = start(house.route(), &house.context).unwrap();
-    house.append(&segment(1, &[(0, "north"), (1, "silent")], PATIENCE)).await;
-    let (ended, _) = house.until_ended(1).await;
+    test_route.sites.push(EdgeSite { name: "silent".to_owned(), address, key: Some(WORDS.into()) });
+    let running = start(test_route.route(), &test_route.context).unwrap();
+    test_route.append(&segment(1, &[(0, "north"), (1, "silent")], PATIENCE)).await;
+    let (ended, _) = test_route.until_ended(1).await;
     assert!(
         matches!(ended[&(0, 1)], AttemptResult::Accepted { .. }),
         "the silent site holds up nobody: {ended:?}"
     );
     running.stop().await;
-    let (ended, _) = house.until_ended(2).await;
+    let (ended, _) = test_route.until_ended(2).await;
     assert_eq!(ended[&(1, 1)], AttemptResult::NotTried { why: NotTried::Closing });
     let before = north.names();
-    let running = start(house.route(), &house.context).unwrap();
+    let running = start(test_route.route(), &test_route.context).unwrap();
     let mut again = segment(1, &[(0, "north")], PATIENCE);
     again.entries[0].attempt = 2;
-    house.append(&again).await;
-    let (ended, _) = house.until_ended(3).await;
+    test_route.append(&again).await;
+    let (ended, _) = test_route.until_ended(3).await;
     running.stop().await;
     assert!(matches!(ended[&(0, 2)], AttemptResult::Accepted { .. }), "{ended:?}");
     assert_eq!(north.names(), before);
@@ -305,18 +309,19 @@ async fn what_is_under_way_at_a_stop_goes_back_and_a_second_push_leaves_one_copy
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_alert_that_is_gone_or_an_attachment_that_changed_is_told() {
-    let mut house = TestRoute::new();
-    let north = house.site("north", |_| {});
-    let running = start(house.route(), &house.context).unwrap();
-    house.append(&segment(2, &[(0, "north")], PATIENCE)).await;
-    let (ended, _) = house.until_ended(1).await;
+    let mut test_route = TestRoute::new();
+    let north = test_route.site("north", |_| {});
+    let running = start(test_route.route(), &test_route.context).unwrap();
+    test_route.append(&segment(2, &[(0, "north")], PATIENCE)).await;
+    let (ended, _) = test_route.until_ended(1).await;
     let AttemptResult::Refused { permanent: true, code, .. } = &ended[&(0, 1)] else { panic!("{ended:?}") };
     assert_eq!(code, "edge:papers");
     running.stop().await;
     assert_eq!(north.names(), Vec::<String>::new());
-    let tone = house.folder.path().join("tone");
+    let tone = test_route.folder.path().join("tone");
     let promised = documents(&tone);
     std::fs::write(&tone, vec![0; 700_000]).unwrap();
-    let error = archive::pack(&house.folder.path().join("b"), AlertId(uuid::Uuid::nil()), "x", &promised);
+    let error =
+        archive::pack(&test_route.folder.path().join("b"), AlertId(uuid::Uuid::nil()), "x", &promised);
     assert!(error.unwrap_err().to_string().contains("tone.wav"));
 }

@@ -198,13 +198,13 @@ async fn a_platforms_own_address_is_asked_for_as_it_is_until_it_answers() {
         (_, "/gone") => answer("410 Gone"),
         _ => answer("202 Accepted"),
     };
-    let (house, ear) = (TestRoute::new(), Ear::open(script).await);
+    let (test_route, ear) = (TestRoute::new(), Ear::open(script).await);
     for path in ["/no?a=%20b", "/moved", "/gone", "/dlr?id=7&text=gr%C3%BC%C3%9Fe"] {
-        house.append(NoticeVerb::Fetch, &ear.url(path), path, wall().plus_s(600)).await;
+        test_route.append(NoticeVerb::Fetch, &ear.url(path), path, wall().plus_s(600)).await;
     }
-    house.append(NoticeVerb::Fetch, "not an address", "nowhere", wall().plus_s(600)).await;
-    let running = house.start();
-    house.until_told().await;
+    test_route.append(NoticeVerb::Fetch, "not an address", "nowhere", wall().plus_s(600)).await;
+    let running = test_route.start();
+    test_route.until_told().await;
     running.stop().await;
     let heard = ear.heard();
     assert!(heard.iter().all(|heard| heard.head.starts_with("GET ") && heard.body.is_empty()));
@@ -222,34 +222,34 @@ async fn one_address_without_an_answer_does_not_hold_up_others_of_its_host() {
     let script = |_, heard: &ReceivedNotice| {
         if heard.path() == "/stuck" { answer("404 Not Found") } else { answer("200 OK") }
     };
-    let (house, ear) = (TestRoute::new(), Ear::open(script).await);
+    let (test_route, ear) = (TestRoute::new(), Ear::open(script).await);
     for _ in 0..40 {
-        house.append(NoticeVerb::Fetch, &ear.url("/stuck"), "stuck", wall().plus_s(600)).await;
+        test_route.append(NoticeVerb::Fetch, &ear.url("/stuck"), "stuck", wall().plus_s(600)).await;
     }
     for number in 0..2_000 {
-        house.append(NoticeVerb::Fetch, &ear.url(&format!("/{number}")), "id", wall().plus_s(600)).await;
+        test_route.append(NoticeVerb::Fetch, &ear.url(&format!("/{number}")), "id", wall().plus_s(600)).await;
     }
-    let running = house.start();
+    let running = test_route.start();
     let told = || ear.heard().iter().filter(|heard| heard.path() != "/stuck").count();
     wait_for("told", || told() == 2_000).await;
     running.stop().await;
-    let group = house.bus.group(NOTICES, GROUP).unwrap();
+    let group = test_route.bus.group(NOTICES, GROUP).unwrap();
     assert_eq!(group.unacknowledged(10_000).len(), 40, "what was not heard is still there");
     assert!(ear.connections() <= 17, "{} connections", ear.connections());
 }
 
 #[tokio::test]
 async fn a_host_that_is_gone_is_left_alone_for_a_while_and_told_when_it_is_back() {
-    let house = TestRoute::new();
+    let test_route = TestRoute::new();
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     for number in 0..200 {
         let url = format!("http://{address}/{number}");
-        house.append(NoticeVerb::Fetch, &url, "id", wall().plus_s(600)).await;
+        test_route.append(NoticeVerb::Fetch, &url, "id", wall().plus_s(600)).await;
     }
-    let running = house.start();
+    let running = test_route.start();
     tokio::time::sleep(Duration::from_millis(100)).await;
     let ear = Ear::open_at(&address, None, |_, _| answer("200 OK")).await;
-    house.until_told().await;
+    test_route.until_told().await;
     running.stop().await;
     assert_eq!(ear.heard().len(), 200);
 }
@@ -260,10 +260,10 @@ fn ids(heard: &[ReceivedNotice]) -> Vec<String> {
 
 #[tokio::test]
 async fn a_notice_is_posted_with_a_signature_that_its_hearer_can_check() {
-    let (house, ear) = (TestRoute::new(), Ear::open(|_, _| answer("204 No Content")).await);
-    house.notify(&ear.url("/hook?a=1"), "msg-1").await;
-    let running = house.start();
-    house.until_told().await;
+    let (test_route, ear) = (TestRoute::new(), Ear::open(|_, _| answer("204 No Content")).await);
+    test_route.notify(&ear.url("/hook?a=1"), "msg-1").await;
+    let running = test_route.start();
+    test_route.until_told().await;
     running.stop().await;
     let heard = ear.heard();
     assert_eq!(heard.len(), 1);
@@ -287,11 +287,11 @@ async fn a_notice_is_told_again_until_it_is_heard_and_those_behind_it_wait() {
         3 => None,
         _ => answer("200 OK"),
     };
-    let (house, ear) = (TestRoute::new(), Ear::open(script).await);
-    house.notify(&ear.url("/"), "first").await;
-    house.notify(&ear.url("/"), "second").await;
-    let running = house.start();
-    house.until_told().await;
+    let (test_route, ear) = (TestRoute::new(), Ear::open(script).await);
+    test_route.notify(&ear.url("/"), "first").await;
+    test_route.notify(&ear.url("/"), "second").await;
+    let running = test_route.start();
+    test_route.until_told().await;
     running.stop().await;
     assert_eq!(ids(&ear.heard()), ["first", "first", "first", "first", "first", "second"]);
 }
@@ -300,26 +300,26 @@ async fn a_notice_is_told_again_until_it_is_heard_and_those_behind_it_wait() {
 async fn a_slow_address_does_not_hold_up_others() {
     let script =
         |_, heard: &ReceivedNotice| if heard.path().starts_with("/slow") { None } else { answer("200 OK") };
-    let (house, ear) = (TestRoute::new(), Ear::open(script).await);
+    let (test_route, ear) = (TestRoute::new(), Ear::open(script).await);
     for number in 0..300 {
-        house.notify(&ear.url("/slow"), &format!("slow-{number}")).await;
+        test_route.notify(&ear.url("/slow"), &format!("slow-{number}")).await;
     }
     for number in 0..300 {
-        house.notify(&ear.url("/quick"), &format!("quick-{number}")).await;
+        test_route.notify(&ear.url("/quick"), &format!("quick-{number}")).await;
     }
-    let running = house.start();
+    let running = test_route.start();
     let quick = || ear.heard().into_iter().filter(|heard| heard.path() == "/quick").collect::<Vec<_>>();
     wait_for("told", || quick().len() == 300).await;
     let expected: Vec<String> = (0..300).map(|number| format!("quick-{number}")).collect();
     assert_eq!(ids(&quick()), expected, "each once, in order");
     running.stop().await;
-    let group = house.bus.group(NOTICES, GROUP).unwrap();
+    let group = test_route.bus.group(NOTICES, GROUP).unwrap();
     assert_eq!(group.unacknowledged(1_000).len(), 300, "what was not heard is still there");
 }
 
 #[tokio::test]
 async fn an_address_that_is_gone_and_a_notice_out_of_time_are_given_up() {
-    let (house, ear) = (
+    let (test_route, ear) = (
         TestRoute::new(),
         Ear::open(|_, heard| {
             if heard.path() == "/gone" {
@@ -330,12 +330,12 @@ async fn an_address_that_is_gone_and_a_notice_out_of_time_are_given_up() {
         })
         .await,
     );
-    house.notify(&ear.url("/gone"), "gone-1").await;
-    house.notify(&ear.url("/gone"), "gone-2").await;
-    house.notify("not an address", "nowhere").await;
-    house.notify_until(&ear.url("/late"), "late", wall().plus_us(150_000)).await;
-    let running = house.start();
-    house.until_told().await;
+    test_route.notify(&ear.url("/gone"), "gone-1").await;
+    test_route.notify(&ear.url("/gone"), "gone-2").await;
+    test_route.notify("not an address", "nowhere").await;
+    test_route.notify_until(&ear.url("/late"), "late", wall().plus_us(150_000)).await;
+    let running = test_route.start();
+    test_route.until_told().await;
     running.stop().await;
     let heard = ear.heard();
     assert_eq!(heard.iter().filter(|heard| heard.path() == "/gone").count(), 1);
@@ -347,14 +347,14 @@ async fn an_address_that_is_gone_and_a_notice_out_of_time_are_given_up() {
 
 #[tokio::test]
 async fn what_was_not_told_before_a_stop_is_told_after_it() {
-    let (house, ear) =
+    let (test_route, ear) =
         (TestRoute::new(), Ear::open(|number, _| if number == 0 { None } else { answer("200 OK") }).await);
-    house.notify(&ear.url("/"), "once").await;
-    let running = house.start();
+    test_route.notify(&ear.url("/"), "once").await;
+    let running = test_route.start();
     wait_for("heard", || ear.heard().len() == 1).await;
     running.stop().await;
-    let running = house.start();
-    house.until_told().await;
+    let running = test_route.start();
+    test_route.until_told().await;
     running.stop().await;
     assert_eq!(ids(&ear.heard()), ["once", "once"]);
 }
@@ -367,16 +367,16 @@ async fn a_notice_goes_by_tls_to_whom_is_trusted_and_to_nobody_else() {
     std::fs::write(&cert_file, made.cert.pem()).unwrap();
     std::fs::write(&key_file, made.signing_key.serialize_pem()).unwrap();
     let tls = TlsServer::new(&TlsServerSettings { cert_file: cert_file.clone(), key_file }).unwrap();
-    let (house, ear) = (TestRoute::new(), Ear::open_with(Some(tls), |_, _| answer("200 OK")).await);
+    let (test_route, ear) = (TestRoute::new(), Ear::open_with(Some(tls), |_, _| answer("200 OK")).await);
     let url = ear.url("/").replace("http:", "https:");
-    house.notify_until(&url, "distrusted", wall().plus_us(200_000)).await;
-    let running = house.start();
-    house.until_told().await;
+    test_route.notify_until(&url, "distrusted", wall().plus_us(200_000)).await;
+    let running = test_route.start();
+    test_route.until_told().await;
     running.stop().await;
     assert_eq!(ids(&ear.heard()), Vec::<String>::new());
-    house.notify(&url, "trusted").await;
-    let running = house.start_trusting(Some(cert_file));
-    house.until_told().await;
+    test_route.notify(&url, "trusted").await;
+    let running = test_route.start_trusting(Some(cert_file));
+    test_route.until_told().await;
     running.stop().await;
     assert_eq!(ids(&ear.heard()), ["trusted"]);
 }

@@ -186,27 +186,27 @@ async fn session(
     if let Err(error) = machine.bind(&bind_of(&config, mode), now) {
         return (format!("cannot bind: {error}"), Ending::default());
     }
-    let talk = CarrierConnection::new(Arc::clone(carrier), mode, stop.clone());
-    converse(stream, machine, talk, &config, stopping).await
+    let connection = CarrierConnection::new(Arc::clone(carrier), mode, stop.clone());
+    converse(stream, machine, connection, &config, stopping).await
 }
 
 /// From the first octet to the end of the connection.
 async fn converse(
     stream: Stream,
     mut machine: Session,
-    mut talk: CarrierConnection,
+    mut connection: CarrierConnection,
     config: &SmsRoute,
     mut stopping: Stop,
 ) -> (String, Ending) {
     let mut link = Link::new(stream);
     let end = tokio::select! {
-        end = drive(&mut link, &mut machine, &mut talk) => end,
+        end = drive(&mut link, &mut machine, &mut connection) => end,
         // The carrier does not even answer the unbind.
         () = overdue(&mut stopping, config.drain) => End::Finished,
     };
-    hang_up(&mut machine, &mut talk);
-    let why = words(&talk.end, &end);
-    let ending = talk.leave(&why, Instant::now());
+    hang_up(&mut machine, &mut connection);
+    let why = words(&connection.end, &end);
+    let ending = connection.leave(&why, Instant::now());
     (why, ending)
 }
 
@@ -266,8 +266,9 @@ async fn answer_outbinds(
 async fn outbound(carrier: Arc<Carrier>, stream: Stream, stop: Stop, done: oneshot::Sender<()>) {
     let config = carrier.config();
     let machine = Session::new(Role::Esme, config.session(), Instant::now());
-    let talk = CarrierConnection::new(Arc::clone(&carrier), config.outbind_mode(), stop.clone()).asked();
-    let (why, _) = converse(stream, machine, talk, &config, stop).await;
+    let connection =
+        CarrierConnection::new(Arc::clone(&carrier), config.outbind_mode(), stop.clone()).asked();
+    let (why, _) = converse(stream, machine, connection, &config, stop).await;
     tracing::info!(route = carrier.name(), why, "a session that the SMSC asked for has ended");
     drop(done);
 }

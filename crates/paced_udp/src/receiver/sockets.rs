@@ -40,7 +40,7 @@ pub struct SocketView {
 /// One socket and who serves it.
 struct RunningSocket {
     socket: Socket,
-    desk: Arc<ThreadMailbox>,
+    mailbox: Arc<ThreadMailbox>,
     handle: JoinHandle<io::Result<()>>,
     parked: bool,
     /// What was told when it was last judged.
@@ -119,20 +119,20 @@ impl Sockets {
         let buffer = enlarge(&socket, self.buffer.asked)?;
         self.buffer.octets = self.buffer.octets.min(buffer.octets);
         let inbox = Inbox::new(socket, self.joins, PATIENCE)?;
-        let desk = Arc::new(ThreadMailbox::default());
+        let mailbox = Arc::new(ThreadMailbox::default());
         let sink = self.sinks.pop().unwrap_or(Sink::None);
-        let thread = Thread::new(inbox, desk.clone(), self.admitted.clone(), self.post.clone(), sink);
+        let thread = Thread::new(inbox, mailbox.clone(), self.admitted.clone(), self.post.clone(), sink);
         let handle = std::thread::Builder::new()
             .name(format!("udp-receive-{}", self.running.len()))
             .spawn(move || thread.run())?;
         let (before, view) = (None, SocketView::default());
-        self.running.push(RunningSocket { socket: ours, desk, handle, parked: false, before, view });
+        self.running.push(RunningSocket { socket: ours, mailbox, handle, parked: false, before, view });
         Ok(())
     }
 
     /// What each told so far, those that are parked as well; milliseconds are taken away.
     pub fn told(&self) -> Vec<ThreadReport> {
-        self.running.iter().map(|one| one.desk.take()).collect()
+        self.running.iter().map(|one| one.mailbox.take()).collect()
     }
 
     /// The end of a period: what is to be from now on, by what was told.
@@ -208,7 +208,7 @@ impl Sockets {
     /// Ends all threads: what they told, and the first error.
     pub fn end(mut self) -> (Vec<ThreadReport>, Option<io::Error>) {
         for one in &self.running {
-            one.desk.end();
+            one.mailbox.end();
             one.handle.thread().unpark();
         }
         let (mut told, mut failed) = (Vec::new(), None);
@@ -218,7 +218,7 @@ impl Sockets {
                 Ok(Err(error)) => failed = Some(error),
                 Err(_) => failed = Some(io::Error::other("a receiving thread panicked")),
             }
-            told.push(one.desk.take());
+            told.push(one.mailbox.take());
         }
         (told, failed)
     }
@@ -230,7 +230,7 @@ impl RunningSocket {
             self.parked = parked;
             // What it told before says nothing of what comes.
             self.before = None;
-            self.desk.park(parked);
+            self.mailbox.park(parked);
             self.handle.thread().unpark();
         }
     }

@@ -167,7 +167,7 @@ impl ThreadStream {
 /// The thread.
 pub struct Thread {
     inbox: Inbox,
-    desk: Arc<ThreadMailbox>,
+    mailbox: Arc<ThreadMailbox>,
     admitted: Arc<Admitted>,
     seen: u64,
     letters: SyncSender<ControlDatagram>,
@@ -191,24 +191,24 @@ impl Thread {
     /// Ready to run.
     pub fn new(
         inbox: Inbox,
-        desk: Arc<ThreadMailbox>,
+        mailbox: Arc<ThreadMailbox>,
         admitted: Arc<Admitted>,
         letters: SyncSender<ControlDatagram>,
         sink: Sink,
     ) -> Thread {
-        Thread { inbox, desk, admitted, seen: u64::MAX, letters, sink, counts: StreamCounts::default() }
+        Thread { inbox, mailbox, admitted, seen: u64::MAX, letters, sink, counts: StreamCounts::default() }
     }
 
     /// Receives until it is told to end.
     pub fn run(mut self) -> std::io::Result<()> {
         let mut told = Instant::now();
-        while !self.desk.ends.load(Ordering::Acquire) {
+        while !self.mailbox.ends.load(Ordering::Acquire) {
             let came = self.inbox.receive()?;
             if self.admitted.version.load(Ordering::Acquire) != self.seen {
                 self.learn();
             }
             self.count();
-            if came == 0 && self.desk.parked.load(Ordering::Acquire) {
+            if came == 0 && self.mailbox.parked.load(Ordering::Acquire) {
                 self.park();
             }
             let now = Instant::now();
@@ -241,7 +241,7 @@ impl Thread {
     /// Waits until it is needed again, or is to end.
     fn park(&mut self) {
         self.tell();
-        while self.desk.parked.load(Ordering::Acquire) && !self.desk.ends.load(Ordering::Acquire) {
+        while self.mailbox.parked.load(Ordering::Acquire) && !self.mailbox.ends.load(Ordering::Acquire) {
             std::thread::park();
         }
     }
@@ -261,7 +261,7 @@ impl Thread {
     }
 
     fn tell(&mut self) {
-        let mut told = locked(&self.desk.told);
+        let mut told = locked(&self.mailbox.told);
         told.overflowed = self.inbox.overflowed();
         told.foreign = self.counts.foreign;
         (told.packets, told.messages) = (self.counts.packets, self.counts.messages);

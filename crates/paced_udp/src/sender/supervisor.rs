@@ -26,7 +26,7 @@ const HEARS: Duration = Duration::from_millis(5);
 
 /// One thread as its manager knows it.
 struct RunningSender {
-    desk: Arc<ThreadMailbox>,
+    mailbox: Arc<ThreadMailbox>,
     handle: JoinHandle<()>,
     sends: bool,
     told: SenderTally,
@@ -306,7 +306,7 @@ impl Supervisor {
     fn hear_threads(&mut self) -> Vec<SenderTally> {
         let mut tallies = Vec::with_capacity(self.running.len());
         for one in &mut self.running {
-            let tally = one.desk.take();
+            let tally = one.mailbox.take();
             one.lag.merge(&tally.lag);
             one.lag_undecided.merge(&tally.lag);
             one.told = tally.clone();
@@ -351,17 +351,17 @@ impl Supervisor {
             feed,
             gaps: self.options.profile.is_random().then(|| Gaps::new(u64::from(self.stream) + at as u64)),
         };
-        let desk = Arc::new(ThreadMailbox::new(orders.clone()));
+        let mailbox = Arc::new(ThreadMailbox::new(orders.clone()));
         let socket = connect(self.options.to).map_err(PacedUdpError::io("a socket"))?;
         let outbox = Outbox::new(socket, self.options.mss, orders.interval.burst() as usize)
             .map_err(PacedUdpError::io("a socket"))?;
-        let thread = Thread::new(desk.clone(), beginning, outbox);
+        let thread = Thread::new(mailbox.clone(), beginning, outbox);
         let handle = std::thread::Builder::new()
             .name(format!("udp-send-{at}"))
             .spawn(move || thread.run())
             .map_err(PacedUdpError::io("a thread"))?;
         self.running.push(RunningSender {
-            desk,
+            mailbox,
             handle,
             sends: true,
             told: SenderTally::default(),
@@ -445,14 +445,14 @@ impl Supervisor {
 
     fn end_all(&mut self) -> Vec<SenderTally> {
         for one in &self.running {
-            one.desk.order(|orders| orders.duty = Duty::End);
+            one.mailbox.order(|orders| orders.duty = Duty::End);
             one.handle.thread().unpark();
         }
         let mut tallies = Vec::new();
         for one in self.running.drain(..) {
             // One that panicked has told what it sent before.
             let _ = one.handle.join();
-            let tally = one.desk.take();
+            let tally = one.mailbox.take();
             self.lag.merge(&one.lag);
             self.lag.merge(&tally.lag);
             tallies.push(tally);
@@ -497,20 +497,20 @@ impl Supervisor {
 
 impl RunningSender {
     fn order(&mut self, orders: Orders) {
-        self.desk.order(|old| *old = orders);
+        self.mailbox.order(|old| *old = orders);
         self.handle.thread().unpark();
         self.sends = true;
     }
 
     fn wake(&mut self) {
-        self.desk.order(|orders| orders.duty = Duty::Send);
+        self.mailbox.order(|orders| orders.duty = Duty::Send);
         self.handle.thread().unpark();
         self.sends = true;
     }
 
     fn park(&mut self) {
         if self.sends {
-            self.desk.order(|orders| orders.duty = Duty::Park);
+            self.mailbox.order(|orders| orders.duty = Duty::Park);
             self.sends = false;
         }
     }

@@ -105,7 +105,7 @@ pub struct Beginning {
 
 /// The thread.
 pub struct Thread {
-    desk: Arc<ThreadMailbox>,
+    mailbox: Arc<ThreadMailbox>,
     beginning: Beginning,
     outbox: Outbox,
     orders: Orders,
@@ -122,9 +122,9 @@ pub struct Thread {
 
 impl Thread {
     /// Ready to run with the desk's orders.
-    pub fn new(desk: Arc<ThreadMailbox>, beginning: Beginning, outbox: Outbox) -> Thread {
-        let seen = desk.version.load(Ordering::Acquire);
-        let orders = desk.orders();
+    pub fn new(mailbox: Arc<ThreadMailbox>, beginning: Beginning, outbox: Outbox) -> Thread {
+        let seen = mailbox.version.load(Ordering::Acquire);
+        let orders = mailbox.orders();
         let now = Instant::now();
         Thread {
             pacer: Pacer::new(beginning.rule, beginning.first, orders.interval),
@@ -135,7 +135,7 @@ impl Thread {
             turned: now,
             written_off_before: 0.0,
             ready: ReadyClock::default(),
-            desk,
+            mailbox,
             beginning,
             outbox,
             orders,
@@ -149,7 +149,7 @@ impl Thread {
         self.ready = ReadyClock::of_this_thread();
         self.turned = Instant::now();
         loop {
-            if self.desk.version.load(Ordering::Acquire) != self.seen && !self.obey() {
+            if self.mailbox.version.load(Ordering::Acquire) != self.seen && !self.obey() {
                 break;
             }
             if !self.turn() {
@@ -163,14 +163,14 @@ impl Thread {
     /// Takes new orders; `false` at the end.
     fn obey(&mut self) -> bool {
         loop {
-            self.seen = self.desk.version.load(Ordering::Acquire);
-            let orders = self.desk.orders();
+            self.seen = self.mailbox.version.load(Ordering::Acquire);
+            let orders = self.mailbox.orders();
             let now = Instant::now();
             match orders.duty {
                 Duty::End => return false,
                 Duty::Park => {
                     self.tell();
-                    while self.desk.version.load(Ordering::Acquire) == self.seen {
+                    while self.mailbox.version.load(Ordering::Acquire) == self.seen {
                         std::thread::park();
                     }
                     // It begins anew: nothing was due while it was parked.
@@ -191,8 +191,8 @@ impl Thread {
     /// One burst; `false` where there is nothing more to send.
     fn turn(&mut self) -> bool {
         let due = self.pacer.due();
-        let (desk, seen) = (&self.desk, self.seen);
-        let (now, waited) = self.wait.until(due, || desk.version.load(Ordering::Relaxed) != seen);
+        let (mailbox, seen) = (&self.mailbox, self.seen);
+        let (now, waited) = self.wait.until(due, || mailbox.version.load(Ordering::Relaxed) != seen);
         self.tally.waited += waited;
         if now < due {
             self.tell_sometimes(now);
@@ -277,7 +277,7 @@ impl Thread {
         }
         self.tell_sometimes(Instant::now());
         // Other orders may be a mere change of the rate, which waits for the end of this burst.
-        self.desk.version.load(Ordering::Acquire) != self.seen && self.desk.orders().duty == Duty::End
+        self.mailbox.version.load(Ordering::Acquire) != self.seen && self.mailbox.orders().duty == Duty::End
     }
 
     fn count_turn(&mut self, now: Instant) {
@@ -300,6 +300,6 @@ impl Thread {
         self.tally.rung = Some(self.orders.rung);
         self.tally.burst = self.orders.interval.burst();
         self.tally.at = Some(Instant::now());
-        self.desk.tell(&mut self.tally);
+        self.mailbox.tell(&mut self.tally);
     }
 }

@@ -362,9 +362,9 @@ impl ScalerUnderTest {
 /// Threads that bring nothing, whatever their number: 20,000 packets each period together.
 #[test]
 fn threads_that_bring_nothing_are_taken_back_and_not_started_again_for_a_while() {
-    let mut desk = ScalerUnderTest::new();
+    let mut scaler_under_test = ScalerUnderTest::new();
     let mut counts = Vec::new();
-    let mut threads = desk.decide(2.4e9, &[]).setting.threads;
+    let mut threads = scaler_under_test.decide(2.4e9, &[]).setting.threads;
     assert_eq!(threads, 1);
     let mut told = None;
     for _ in 0..150 {
@@ -372,7 +372,7 @@ fn threads_that_bring_nothing_are_taken_back_and_not_started_again_for_a_while()
             asked: 20_380.0 / f64::from(threads),
             ..report(Rung::Send, 1, 1.0, u64::from(16_000 / threads))
         };
-        let decision = desk.decide(2.4e9, &vec![each; threads as usize]);
+        let decision = scaler_under_test.decide(2.4e9, &vec![each; threads as usize]);
         threads = decision.setting.threads;
         told = told.or(decision.reason.filter(|reason| *reason == Reason::TakenBack));
         counts.push(threads);
@@ -388,19 +388,19 @@ fn threads_that_bring_nothing_are_taken_back_and_not_started_again_for_a_while()
 fn a_lag_around_one_loop_changes_nothing_and_one_that_grows_does() {
     let mut lag = Lag::new();
     let mut random = Gaps::new(5);
-    let mut desk = ScalerUnderTest::new();
-    desk.decide(2.4e9, &[]);
+    let mut scaler_under_test = ScalerUnderTest::new();
+    scaler_under_test.decide(2.4e9, &[]);
     let thread = report(Rung::Send, 1, 0.7, 20_380);
     for _ in 0..600 {
         (0..100).for_each(|_| lag.record_seconds(1e-6 * 7.0 * random.unit()));
-        let decision = desk.decide(2.4e9, &[Report { lag, ..thread }]);
+        let decision = scaler_under_test.decide(2.4e9, &[Report { lag, ..thread }]);
         assert_eq!((decision.setting.threads, decision.reason), (1, None));
         lag = Lag::new();
     }
     let answered = (1..30).find_map(|period| {
         let mut lag = Lag::new();
         lag.record_seconds(100e-6 * f64::from(period));
-        desk.decide(2.4e9, &[Report { lag, ..thread }]).reason.map(|reason| (period, reason))
+        scaler_under_test.decide(2.4e9, &[Report { lag, ..thread }]).reason.map(|reason| (period, reason))
     });
     let (period, reason) = answered.unwrap();
     assert!(period <= 8 && reason == Reason::Burst, "{answered:?}");
@@ -408,13 +408,17 @@ fn a_lag_around_one_loop_changes_nothing_and_one_that_grows_does() {
 
 #[test]
 fn a_rate_told_between_two_periods_is_answered_at_once() {
-    let mut desk = ScalerUnderTest::new();
-    assert_eq!(desk.scaler.rate_changed(desk.now, 10e9), None, "nothing is known yet");
-    desk.decide(10e6, &[]);
-    desk.decide(10e6, &[report(Rung::Send, 1, 0.003, 85)]);
-    let decision = desk.scaler.rate_changed(desk.now, 10e9).unwrap();
+    let mut scaler_under_test = ScalerUnderTest::new();
+    assert_eq!(
+        scaler_under_test.scaler.rate_changed(scaler_under_test.now, 10e9),
+        None,
+        "nothing is known yet"
+    );
+    scaler_under_test.decide(10e6, &[]);
+    scaler_under_test.decide(10e6, &[report(Rung::Send, 1, 0.003, 85)]);
+    let decision = scaler_under_test.scaler.rate_changed(scaler_under_test.now, 10e9).unwrap();
     assert_eq!((decision.setting.threads, decision.reason), (4, Some(Reason::MoreThreads)));
-    assert_eq!(desk.scaler.rate_changed(desk.now, 10e9), None, "nothing new");
+    assert_eq!(scaler_under_test.scaler.rate_changed(scaler_under_test.now, 10e9), None, "nothing new");
 }
 
 proptest! {

@@ -101,7 +101,7 @@ struct SharedRoute {
 
 impl SharedRoute {
     fn new(seed: u64, rate: f64, count: u64) -> SharedRoute {
-        let mut house = SharedRoute {
+        let mut shared_route = SharedRoute {
             chance: Chance(seed),
             rate,
             asks: Topic { records: Vec::new() },
@@ -111,8 +111,8 @@ impl SharedRoute {
             writes: Vec::new(),
             rough: true,
         };
-        (0..count).for_each(|_| house.start(0));
-        house
+        (0..count).for_each(|_| shared_route.start(0));
+        shared_route
     }
 
     fn start(&mut self, now_us: u64) {
@@ -281,22 +281,26 @@ impl SharedRoute {
 /// Two minutes of misfortunes, then half a minute of calm in which everybody is busy.
 fn story(seed: u64) {
     let rates = [0.5, 1.0, 2.0, 5.0, 7.5, 30.0, 100.0, 1_000.0];
-    let mut house = SharedRoute::new(seed, rates[seed as usize % rates.len()], 1 + seed % 4);
-    house.run(0, 120_000_000);
-    house.rough = false;
-    for process in &mut house.processes {
+    let mut shared_route = SharedRoute::new(seed, rates[seed as usize % rates.len()], 1 + seed % 4);
+    shared_route.run(0, 120_000_000);
+    shared_route.rough = false;
+    for process in &mut shared_route.processes {
         (process.busy, process.late_us) = (true, 1_000);
         process.paused_until = process.paused_until.min(120_000_000);
         process.cut_until = process.cut_until.min(120_000_000);
     }
-    house.lead(0, 120_000_000);
+    shared_route.lead(0, 120_000_000);
     // What was out comes back, and a window passes.
-    house.run(120_000_000, 136_000_000);
-    let before = house.writes.len();
-    house.run(136_000_000, 150_000_000);
-    let reached = (house.writes.len() - before) as f64 / 14.0;
-    house.check(seed);
-    let whole = if house.processes.len() > 1 && house.rate > 1.0 { house.rate.floor() } else { house.rate };
+    shared_route.run(120_000_000, 136_000_000);
+    let before = shared_route.writes.len();
+    shared_route.run(136_000_000, 150_000_000);
+    let reached = (shared_route.writes.len() - before) as f64 / 14.0;
+    shared_route.check(seed);
+    let whole = if shared_route.processes.len() > 1 && shared_route.rate > 1.0 {
+        shared_route.rate.floor()
+    } else {
+        shared_route.rate
+    };
     // In fourteen seconds one message may be missing at either end.
     assert!(reached >= whole * 0.97 - 2.0 / 14.0, "seed {seed}: {reached} of {whole}");
 }
@@ -309,23 +313,23 @@ fn the_rate_holds_over_all_processes_whatever_happens_and_is_reached_when_nothin
 #[test]
 fn one_that_is_cut_off_stops_before_the_others_have_its_share() {
     for (seed, rate) in [(1, 2.0), (2, 40.0), (3, 1_000.0)] {
-        let mut house = SharedRoute::new(seed, rate, 2);
-        house.rough = false;
-        house.processes.iter_mut().for_each(|process| process.busy = true);
-        house.lead(0, 0);
-        house.run(0, 10_000_000);
-        house.processes[1].cut_until = 60_000_000;
-        house.run(10_000_000, 25_000_000);
-        let before = house.writes.len();
-        house.run(25_000_000, 40_000_000);
-        let reached = (house.writes.len() - before) as f64 / 15.0;
+        let mut shared_route = SharedRoute::new(seed, rate, 2);
+        shared_route.rough = false;
+        shared_route.processes.iter_mut().for_each(|process| process.busy = true);
+        shared_route.lead(0, 0);
+        shared_route.run(0, 10_000_000);
+        shared_route.processes[1].cut_until = 60_000_000;
+        shared_route.run(10_000_000, 25_000_000);
+        let before = shared_route.writes.len();
+        shared_route.run(25_000_000, 40_000_000);
+        let reached = (shared_route.writes.len() - before) as f64 / 15.0;
         assert!(reached >= rate * 0.97 - 2.0 / 15.0, "{reached} of {rate}");
         // One that did not hear that another allots now is as good as cut off.
-        house.processes[1].cut_until = 0;
-        house.lead(1, 40_000_000);
-        house.processes[0].cut_until = 80_000_000;
-        house.run(40_000_000, 90_000_000);
-        house.check(seed);
+        shared_route.processes[1].cut_until = 0;
+        shared_route.lead(1, 40_000_000);
+        shared_route.processes[0].cut_until = 80_000_000;
+        shared_route.run(40_000_000, 90_000_000);
+        shared_route.check(seed);
     }
 }
 

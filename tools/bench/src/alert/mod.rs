@@ -133,17 +133,18 @@ pub async fn run(options: &AlertOptions) -> Result<Measured, String> {
     if let Some((address, token)) = &options.server {
         return run_against(options, &Api::new(address, token)?).await;
     }
-    let house = ServerWithCarriers::open(&options.plan()).await?;
-    let fdatasync_us = fdatasync_p50_us(house.folder()).map_err(|error| format!("fdatasync: {error}"))?;
-    let api = house.server.api()?;
+    let deployment = ServerWithCarriers::open(&options.plan()).await?;
+    let fdatasync_us =
+        fdatasync_p50_us(deployment.folder()).map_err(|error| format!("fdatasync: {error}"))?;
+    let api = deployment.server.api()?;
     let import_s = import(options, &api).await?;
-    let (server_before, load_before) = house.usage();
+    let (server_before, load_before) = deployment.usage();
     let submitted_us = now_us();
     let id = api.submit(body(options).to_string()).await?;
     let accepted_us = now_us() - submitted_us;
     let report = finished(options, &api, &id).await?;
-    let (ended_us, (server, load)) = (now_us(), house.usage());
-    let taken = house.taken().await?;
+    let (ended_us, (server, load)) = (now_us(), deployment.usage());
+    let taken = deployment.taken().await?;
     let mut measured = judged(options, &report);
     let endpoints = options.endpoints();
     measured.errors += taken.endpoints.abs_diff(endpoints) + taken.repeats;

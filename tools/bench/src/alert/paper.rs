@@ -68,9 +68,11 @@ pub(crate) async fn run(
             sessions: SESSIONS,
             window: 0,
         };
-        let house = ServerWithCarriers::open(&plan).await?;
-        let fdatasync_us = fdatasync_p50_us(house.folder()).map_err(|error| format!("fdatasync: {error}"))?;
-        let scene = Scene { api: house.server.api()?, callbacks: Callbacks::start().await?, house, ack };
+        let deployment = ServerWithCarriers::open(&plan).await?;
+        let fdatasync_us =
+            fdatasync_p50_us(deployment.folder()).map_err(|error| format!("fdatasync: {error}"))?;
+        let scene =
+            Scene { api: deployment.server.api()?, callbacks: Callbacks::start().await?, deployment, ack };
         let mut runs = Vec::new();
         if !ack {
             for row in published::mail_sequences() {
@@ -87,7 +89,7 @@ pub(crate) async fn run(
                 runs.push(scene.figure(endpoints, segment).await?);
             }
         }
-        let (server, load) = scene.house.usage();
+        let (server, load) = scene.deployment.usage();
         let millions = runs.iter().map(|run| run.endpoints).sum::<u64>() as f64 / 1e6;
         for run in runs {
             let mut row = run.measured(fsync);
@@ -103,7 +105,7 @@ pub(crate) async fn run(
 }
 
 struct Scene {
-    house: ServerWithCarriers,
+    deployment: ServerWithCarriers,
     api: Api,
     callbacks: Callbacks,
     ack: bool,
@@ -172,7 +174,7 @@ impl Scene {
     ) -> Result<Run, String> {
         let submissions = bodies.len() as u64;
         let endpoints = submissions * segment;
-        let before = self.house.taken().await?;
+        let before = self.deployment.taken().await?;
         let callbacks = self.callbacks.count();
         let begin_us = now_us();
         let ids = self.submit(bodies, at_once).await?;
@@ -220,7 +222,7 @@ impl Scene {
     async fn taken(&self, endpoints: u64) -> Result<Taken, String> {
         let begin = Instant::now();
         loop {
-            let taken = self.house.taken().await?;
+            let taken = self.deployment.taken().await?;
             if taken.endpoints >= endpoints {
                 return Ok(taken);
             }

@@ -76,8 +76,8 @@ pub async fn run(options: &HttpOptions) -> Result<Measured, String> {
     if let Some((address, token)) = &options.server {
         return Ok(load(options, &Api::new(address, token)?, 0).await?.0);
     }
-    let house = open(options).await?;
-    run_in(options, &house, 0).await
+    let deployment = open(options).await?;
+    run_in(options, &deployment, 0).await
 }
 
 async fn open(options: &HttpOptions) -> Result<ServerWithCarriers, String> {
@@ -95,11 +95,16 @@ async fn open(options: &HttpOptions) -> Result<ServerWithCarriers, String> {
 }
 
 /// A run in a house that is open: `round` makes its addresses its own.
-async fn run_in(options: &HttpOptions, house: &ServerWithCarriers, round: u64) -> Result<Measured, String> {
-    let fdatasync_us = fdatasync_p50_us(house.folder()).map_err(|error| format!("fdatasync: {error}"))?;
-    let (server_before, load_before) = house.usage();
-    let (mut measured, requests) = load(options, &house.server.api()?, round).await?;
-    let (server, load) = house.usage();
+async fn run_in(
+    options: &HttpOptions,
+    deployment: &ServerWithCarriers,
+    round: u64,
+) -> Result<Measured, String> {
+    let fdatasync_us =
+        fdatasync_p50_us(deployment.folder()).map_err(|error| format!("fdatasync: {error}"))?;
+    let (server_before, load_before) = deployment.usage();
+    let (mut measured, requests) = load(options, &deployment.server.api()?, round).await?;
+    let (server, load) = deployment.usage();
     let millions = requests as f64 / 1e6;
     measured.cpu_s_per_million.server = Some((server.cpu_s - server_before.cpu_s) / millions);
     measured.cpu_s_per_million.load = Some((load.cpu_s - load_before.cpu_s) / millions);

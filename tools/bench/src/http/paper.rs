@@ -24,7 +24,7 @@ pub(crate) struct Paper {
 /// What did not work, in words.
 pub(crate) async fn run(options: &HttpOptions, time_scale: f64) -> Result<Paper, String> {
     let base = HttpOptions { channel: channels::MAIL, gap: GAP.div_f64(time_scale), ..options.clone() };
-    let house = open(&base).await?;
+    let deployment = open(&base).await?;
     let mut submissions = Vec::new();
     for (round, row) in (0..).zip(published::submissions()) {
         let options = HttpOptions {
@@ -33,7 +33,7 @@ pub(crate) async fn run(options: &HttpOptions, time_scale: f64) -> Result<Paper,
             amount: Amount::Each(row.requests_per_thread),
             ..base.clone()
         };
-        let ours = run_in(&options, &house, round).await?;
+        let ours = run_in(&options, &deployment, round).await?;
         let mean_ms = ours.number("mean_ms").unwrap_or(f64::NAN);
         let mut ours = ours
             .with("time_scale", time_scale)
@@ -43,7 +43,7 @@ pub(crate) async fn run(options: &HttpOptions, time_scale: f64) -> Result<Paper,
         ours.scenario = "http-paper";
         submissions.push(ours);
     }
-    let sizes = sizes::run_in(&house, &base.fsync).await?;
+    let sizes = sizes::run_in(&deployment, &base.fsync).await?;
     Ok(Paper { submissions, sizes })
 }
 

@@ -30,21 +30,22 @@ struct Submission {
 /// # Errors
 /// What did not work, in words.
 pub(crate) async fn run(options: &HttpOptions) -> Result<Vec<Measured>, String> {
-    let house = open(&HttpOptions { channel: channels::MAIL, ..options.clone() }).await?;
-    run_in(&house, &options.fsync).await
+    let deployment = open(&HttpOptions { channel: channels::MAIL, ..options.clone() }).await?;
+    run_in(&deployment, &options.fsync).await
 }
 
 /// Measures the table against a server that runs. Its people are imported first.
-pub(super) async fn run_in(house: &ServerWithCarriers, fsync: &str) -> Result<Vec<Measured>, String> {
-    let (api, table) = (house.server.api()?, published::message_sizes());
+pub(super) async fn run_in(deployment: &ServerWithCarriers, fsync: &str) -> Result<Vec<Measured>, String> {
+    let (api, table) = (deployment.server.api()?, published::message_sizes());
     let people = people(&table);
     import(&api, &people).await?;
     let mut measured = Vec::new();
     for row in table {
-        let fdatasync_us = fdatasync_p50_us(house.folder()).map_err(|error| format!("fdatasync: {error}"))?;
+        let fdatasync_us =
+            fdatasync_p50_us(deployment.folder()).map_err(|error| format!("fdatasync: {error}"))?;
         let audience = people.iter().take(row.endpoints as usize).map(address).collect();
         let mut one = measure(&api, row, audience).await?.with("fsync", fsync);
-        one.peak_rss_mb = Some(house.usage().0.peak_rss as f64 / 1e6);
+        one.peak_rss_mb = Some(deployment.usage().0.peak_rss as f64 / 1e6);
         one.fdatasync_p50_us = Some(fdatasync_us);
         measured.push(one);
     }

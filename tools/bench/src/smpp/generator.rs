@@ -108,11 +108,11 @@ pub(super) fn run(load: &Load, begun: impl FnOnce()) -> Result<Seen, String> {
     let mut seen = Seen::new();
     std::thread::scope(|scope| {
         let talks = streams.into_iter().enumerate().map(|(place, stream)| {
-            let talk = GeneratorConnection::new(load, place as u64, begin);
-            scope.spawn(move || talk.run(stream))
+            let connection = GeneratorConnection::new(load, place as u64, begin);
+            scope.spawn(move || connection.run(stream))
         });
-        for talk in talks.collect::<Vec<_>>() {
-            let one = talk.join().map_err(|_| "a connection of the generator panicked".to_owned())?;
+        for connection in talks.collect::<Vec<_>>() {
+            let one = connection.join().map_err(|_| "a connection of the generator panicked".to_owned())?;
             seen.merge(one.map_err(said)?);
         }
         Ok(seen)
@@ -397,9 +397,9 @@ mod tests {
             amount: Amount::Of(2),
             echoes: false,
         };
-        let mut talk = GeneratorConnection::new(&load, 0, Instant::now());
-        talk.fill(&mut Vec::new());
-        assert_eq!(talk.in_flight, 2);
+        let mut connection = GeneratorConnection::new(&load, 0, Instant::now());
+        connection.fill(&mut Vec::new());
+        assert_eq!(connection.in_flight, 2);
         let response = |sequence: u32, status: u32, id: &[u8]| {
             let length = (HEADER_OCTETS + id.len() + 1) as u32;
             let words = [length, SUBMIT_SM_RESP, status, sequence];
@@ -407,14 +407,17 @@ mod tests {
         };
         let all = [response(2, 0, b"1"), response(2, 0, b"1"), response(9, 0, b"1"), response(3, 0x45, b"")];
         let mut output = Vec::new();
-        talk.take(&all.concat(), &mut output).unwrap();
-        assert_eq!((talk.seen.sums.count, talk.seen.mismatches, talk.seen.refused), (1, 2, 1));
-        assert_eq!((talk.in_flight, output.len()), (0, 0));
-        (talk.end, talk.in_flight, talk.slots[4]) = (3, 1, (0, 1));
-        talk.take(&response(4, 0x58, b""), &mut output).unwrap();
-        talk.fill(&mut output);
-        assert_eq!((talk.seen.throttled, talk.seen.refused, output.len()), (1, 1, 0), "it waits");
-        talk.seen.ids.extend([5, 5, 6]);
-        assert_eq!(talk.seen.repeated_ids(), 1);
+        connection.take(&all.concat(), &mut output).unwrap();
+        assert_eq!(
+            (connection.seen.sums.count, connection.seen.mismatches, connection.seen.refused),
+            (1, 2, 1)
+        );
+        assert_eq!((connection.in_flight, output.len()), (0, 0));
+        (connection.end, connection.in_flight, connection.slots[4]) = (3, 1, (0, 1));
+        connection.take(&response(4, 0x58, b""), &mut output).unwrap();
+        connection.fill(&mut output);
+        assert_eq!((connection.seen.throttled, connection.seen.refused, output.len()), (1, 1, 0), "it waits");
+        connection.seen.ids.extend([5, 5, 6]);
+        assert_eq!(connection.seen.repeated_ids(), 1);
     }
 }

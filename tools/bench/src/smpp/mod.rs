@@ -183,7 +183,7 @@ pub async fn run(options: &SmppOptions) -> Result<Vec<Measured>, String> {
         (Side::Server, None) => Ok(vec![
             server::front(options).await?,
             server::door(options).await?,
-            server::house(options).await?,
+            server::deployment(options).await?,
         ]),
         (Side::Gateway, Some(_)) => Ok(vec![sendsms::elsewhere(options).await?]),
         (Side::Gateway, None) => Ok(vec![sendsms::run(options).await?]),

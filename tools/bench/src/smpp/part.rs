@@ -68,14 +68,14 @@ impl PartArgs {
         match self.kind {
             Kind::Sink => {
                 let sink = Sink::start().map_err(|error| format!("the sink: {error}"))?;
-                talk(&[sink.address().to_string()], || Ok(sink.totals()))
+                connection(&[sink.address().to_string()], || Ok(sink.totals()))
             }
             Kind::Front => run_front(),
             Kind::Door => self.run_door(),
             Kind::Carriers => self.run_carriers(),
             Kind::Floor => {
                 let address = crate::topics::start_floor().map_err(|error| format!("the floor: {error}"))?;
-                talk(&[address.to_string()], || Ok(()))
+                connection(&[address.to_string()], || Ok(()))
             }
             Kind::Study => {
                 println!("{}", crate::diameter::run_job(&self.job)?);
@@ -86,7 +86,7 @@ impl PartArgs {
             Kind::CreditFloor => {
                 let address =
                     crate::diameter::start_floor().map_err(|error| format!("the floor: {error}"))?;
-                talk(&[address.to_string()], || Ok(()))
+                connection(&[address.to_string()], || Ok(()))
             }
         }
     }
@@ -97,7 +97,7 @@ impl PartArgs {
         let cores = Cores::one_per_core().map_err(|error| format!("no threads for connections: {error}"))?;
         let runtime = runtime()?;
         let door = runtime.block_on(Door::start(bus, Arc::new(cores), PLATFORM))?;
-        talk(&[door.address().to_string()], || door.totals())
+        connection(&[door.address().to_string()], || door.totals())
     }
 
     fn run_carriers(&self) -> Result<(), String> {
@@ -114,7 +114,7 @@ impl PartArgs {
             Ok::<_, String>(carriers)
         })?;
         let addresses: Vec<String> = carriers.iter().map(|carrier| carrier.address().to_string()).collect();
-        talk(&addresses, || {
+        connection(&addresses, || {
             let moments = |carrier: &Smsc| -> Vec<u64> {
                 carrier.messages(self.keep).iter().map(|message| message.at_us).collect()
             };
@@ -128,7 +128,7 @@ fn run_front() -> Result<(), String> {
     let cores = Cores::one_per_core().map_err(|error| format!("no threads for connections: {error}"))?;
     let (address, _serving) =
         runtime.block_on(front::start(cores)).map_err(|error| format!("the front: {error}"))?;
-    talk(&[address.to_string()], || Ok(()))
+    connection(&[address.to_string()], || Ok(()))
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, String> {
@@ -136,7 +136,10 @@ fn runtime() -> Result<tokio::runtime::Runtime, String> {
     runtime.map_err(|error| format!("no runtime: {error}"))
 }
 
-fn talk<T: Serialize>(addresses: &[String], totals: impl Fn() -> Result<T, String>) -> Result<(), String> {
+fn connection<T: Serialize>(
+    addresses: &[String],
+    totals: impl Fn() -> Result<T, String>,
+) -> Result<(), String> {
     let said = |error: std::io::Error| format!("who started this is gone: {error}");
     let mut output = std::io::stdout().lock();
     writeln!(output, "listening on {}", addresses.join(",")).map_err(said)?;

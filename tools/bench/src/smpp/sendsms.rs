@@ -128,13 +128,13 @@ struct Client {
 
 impl Client {
     async fn run(mut self) -> Result<Client, String> {
-        let talk = self.talk().await;
-        talk.map_err(|error| format!("sendsms at {}: {error}", self.address))?;
+        let connection = self.connection().await;
+        connection.map_err(|error| format!("sendsms at {}: {error}", self.address))?;
         self.seen.took = self.begin.elapsed();
         Ok(self)
     }
 
-    async fn talk(&mut self) -> std::io::Result<()> {
+    async fn connection(&mut self) -> std::io::Result<()> {
         let mut stream = TcpStream::connect(&self.address).await?;
         stream.set_nodelay(true)?;
         let (mut request, mut input) = (Vec::new(), vec![0; ANSWER_OCTETS_MAX]);

@@ -52,7 +52,7 @@ pub(super) async fn door(options: &SmppOptions) -> Result<Measured, String> {
 ///
 /// # Errors
 /// What did not work, in words.
-pub(super) async fn house(options: &SmppOptions) -> Result<Measured, String> {
+pub(super) async fn deployment(options: &SmppOptions) -> Result<Measured, String> {
     let mut rig = Rig::open(options).await?;
     let fdatasync_us = fdatasync_p50_us(rig.folder()).map_err(|error| format!("fdatasync: {error}"))?;
     let load = load(options, &rig.door);

@@ -2,7 +2,7 @@
 
 use super::PATIENCE;
 use super::connecting::Listener;
-use super::elsewhere::{asked_next, cca, cca_like, charges, house, said, sent, town};
+use super::elsewhere::{asked_next, cca, cca_like, charges, said, sent, server, town};
 use crate::fixtures::{LATER, carrier, carrier_that, count, mail_server_that, phone_owner};
 use diameter::check::{Fault, Origin, check};
 use diameter::credit::answer::{ServerRequest, SessionPart};
@@ -65,7 +65,7 @@ async fn a_house_that_pays_elsewhere_asks_again_or_keeps_a_message_back_when_its
     let (ocs, port) = Listener::open("ocs.client.test");
     let carrier = carrier().await;
     let servers = charges(ocs.name, "client.test", port, 1);
-    let server = Server::start(&house(&servers, "", &sms_route("carrier", carrier.address(), ""))).await;
+    let server = Server::start(&server(&servers, "", &sms_route("carrier", carrier.address(), ""))).await;
     let town = town(&server).await;
     town.add_recipients(&json!([phone_owner("ann", 0)])).await;
     let mut line = ocs.open_next();
@@ -124,7 +124,7 @@ impl Silent {
         let carrier = carrier_that(|options| options.silence = 1.0).await;
         let servers = charges(ocs.name, "client.test", port, 1);
         let route = sms_route("carrier", carrier.address(), "");
-        let server = Server::start(&house(&servers, "", &route)).await;
+        let server = Server::start(&server(&servers, "", &route)).await;
         let town = town(&server).await;
         town.add_recipients(&json!([phone_owner("ann", 0)])).await;
         let line = ocs.open_next();
@@ -168,48 +168,48 @@ impl Silent {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_whose_message_is_unknown_is_ended_with_none_used_when_its_server_wants_it() {
-    let mut house = Silent::start().await;
-    let (alert, session) = house.unknown().await;
+    let mut server = Silent::start().await;
+    let (alert, session) = server.unknown().await;
     // It is kept: only now something is said of it.
-    house.abort(&session);
-    let end = asked_next(&mut house.line);
+    server.abort(&session);
+    let end = asked_next(&mut server.line);
     assert_eq!(said(&end), (session.clone(), TERMINATION, 1, false));
     assert_eq!(units(&end, avp::USED_SERVICE_UNIT), Some(0));
-    house.line.send(&cca(&end, house.ocs.name, 2001));
-    assert_eq!(count(&house.town.report(&alert).await, "unknown"), 1, "it stays what it is");
+    server.line.send(&cca(&end, server.ocs.name, 2001));
+    assert_eq!(count(&server.town.report(&alert).await, "unknown"), 1, "it stays what it is");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_was_told_that_a_session_ends_has_it_ended_though_the_house_is_killed_at_once() {
-    let mut house = Silent::start().await;
+    let mut server = Silent::start().await;
     // The message is under way: its outcome is to end the session, and that comes from whoever is there then.
-    let (_alert, session) = house.submit().await;
-    house.abort(&session);
-    house.kill_and_start();
-    ends_unused(&mut house.line, &session);
+    let (_alert, session) = server.submit().await;
+    server.abort(&session);
+    server.kill_and_start();
+    ends_unused(&mut server.line, &session);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_end_that_was_told_before_a_kill_and_not_answered_is_told_again_with_the_t_bit() {
-    let mut house = Silent::start().await;
-    let (_alert, session) = house.unknown().await;
-    house.abort(&session);
-    assert_eq!(said(&asked_next(&mut house.line)), (session.clone(), TERMINATION, 1, false));
+    let mut server = Silent::start().await;
+    let (_alert, session) = server.unknown().await;
+    server.abort(&session);
+    assert_eq!(said(&asked_next(&mut server.line)), (session.clone(), TERMINATION, 1, false));
     // Who comes next wants to tell it before it can ask anybody.
-    house.kill_and_start();
-    let end = ends_unused(&mut house.line, &session);
+    server.kill_and_start();
+    let end = ends_unused(&mut server.line, &session);
     assert_eq!(said(&end), (session, TERMINATION, 1, true));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_that_was_unknown_before_a_kill_is_ended_when_its_server_wants_it_after_it() {
-    let mut house = Silent::start().await;
-    let (alert, session) = house.unknown().await;
-    house.kill_and_start();
-    house.server.ready().await;
-    house.abort(&session);
-    ends_unused(&mut house.line, &session);
-    assert_eq!(count(&house.town.report(&alert).await, "unknown"), 1, "it stays what it is");
+    let mut server = Silent::start().await;
+    let (alert, session) = server.unknown().await;
+    server.kill_and_start();
+    server.server.ready().await;
+    server.abort(&session);
+    ends_unused(&mut server.line, &session);
+    assert_eq!(count(&server.town.report(&alert).await, "unknown"), 1, "it stays what it is");
 }
 
 /// The session ends, with none used.
@@ -240,7 +240,7 @@ async fn a_mail_of_which_nobody_knows_is_settled_by_the_bounce_that_comes_after_
         "{}[smtp]\nlisten = \"127.0.0.1:{door}\"\ndomain = \"in.city.test\"\n",
         mail_route("relay", mails.address(), "")
     );
-    let mut server = Server::start(&house(&servers, "", &route)).await;
+    let mut server = Server::start(&server(&servers, "", &route)).await;
     let town = town(&server).await;
     let mut line = ocs.open_next();
     let alert =
@@ -270,7 +270,7 @@ async fn after_a_kill_a_session_goes_on_with_the_number_after_its_update_and_the
     let (ocs, port) = Listener::open("ocs.client.test");
     let carrier = carrier().await;
     let servers = charges(ocs.name, "client.test", port, 1);
-    let mut server = Server::start(&house(&servers, "", &sms_route("carrier", carrier.address(), ""))).await;
+    let mut server = Server::start(&server(&servers, "", &sms_route("carrier", carrier.address(), ""))).await;
     let town = town(&server).await;
     town.add_recipients(&json!([phone_owner("ann", 0)])).await;
     let mut line = ocs.open_next();

@@ -26,7 +26,7 @@ pub(crate) fn charges(host: &str, realm: &str, port: u16, place: u32) -> String 
 }
 
 /// A house that pays at these servers, with more keys of `[charging]`.
-pub(crate) fn house(servers: &str, charging: &str, route: &str) -> String {
+pub(crate) fn server(servers: &str, charging: &str, route: &str) -> String {
     format!(
         "[diameter]\nlisten = \"127.0.0.1:{}\"\norigin_host = \"house.client.test\"\norigin_realm = \"client.test\"\nwatchdog = \"6s\"\n\
          reconnect = \"2s\"\n{servers}[charging]\nmode = \"diameter\"\n{charging}\n\
@@ -84,7 +84,7 @@ async fn an_account_elsewhere_pays_for_as_many_as_it_can_and_the_others_are_refu
     ocs.fund(TOWN, 60).await;
     let carrier = carrier().await;
     let servers = charges(SERVER_HOST, SERVER_REALM, ocs.port, 1);
-    let mut server = Server::start(&house(&servers, "", &sms_route("carrier", carrier.address(), ""))).await;
+    let mut server = Server::start(&server(&servers, "", &sms_route("carrier", carrier.address(), ""))).await;
     let town = town(&server).await;
     town.import_csv(phones_csv(100)).await;
     let alert = town.submit(&json!({"text": "The dam has burst", "audience": ["all"]})).await;
@@ -114,7 +114,7 @@ async fn an_emergency_goes_out_while_no_server_answers_and_is_charged_when_one_d
     let carrier = carrier().await;
     let servers = charges(SERVER_HOST, SERVER_REALM, port, 1);
     let server =
-        Server::start(&house(&servers, "tx = \"2s\"", &sms_route("carrier", carrier.address(), ""))).await;
+        Server::start(&server(&servers, "tx = \"2s\"", &sms_route("carrier", carrier.address(), ""))).await;
     let town = town(&server).await;
     let people: Vec<Value> = (0..5).map(|place| phone_owner(&format!("p{place}"), place)).collect();
     town.add_recipients(&json!(people)).await;
@@ -146,7 +146,7 @@ async fn killed_in_the_middle_a_house_has_every_message_charged_once() {
     ocs.fund(TOWN, 2 * PEOPLE).await;
     let (carrier, route) = slow_carrier().await;
     let servers = charges(SERVER_HOST, SERVER_REALM, ocs.port, 1);
-    let mut server = Server::start(&house(&servers, "", &route)).await;
+    let mut server = Server::start(&server(&servers, "", &route)).await;
     let alert = {
         let town = town(&server).await;
         town.import_csv(phones_csv(PEOPLE as u64)).await;
@@ -173,7 +173,7 @@ async fn killed_in_the_middle_a_server_charges_every_message_once() {
     ocs.fund(TOWN, 2 * PEOPLE).await;
     let (carrier, route) = slow_carrier().await;
     let servers = charges(SERVER_HOST, SERVER_REALM, ocs.port, 1);
-    let server = Server::start(&house(&servers, "", &route)).await;
+    let server = Server::start(&server(&servers, "", &route)).await;
     let town = town(&server).await;
     town.import_csv(phones_csv(PEOPLE as u64)).await;
     let alert = town.submit(&json!({"text": "The dam has burst", "audience": ["all"]})).await;
@@ -202,7 +202,7 @@ async fn when_a_server_is_lost_the_next_one_is_asked_and_both_together_charge_ev
         charges(SECOND, SERVER_REALM, second.port, 2),
         charges(SERVER_HOST, SERVER_REALM, first.port, 1)
     );
-    let server = Server::start(&house(&servers, "", &route)).await;
+    let server = Server::start(&server(&servers, "", &route)).await;
     let town = town(&server).await;
     town.import_csv(phones_csv(PEOPLE as u64)).await;
     let alert = town.submit(&json!({"text": "The dam has burst", "audience": ["all"]})).await;
@@ -279,7 +279,7 @@ async fn what_was_asked_before_a_crash_is_asked_again_with_the_same_words_and_th
     let (ocs, port) = Listener::open("ocs.client.test");
     let carrier = carrier().await;
     let servers = charges(ocs.name, "client.test", port, 1);
-    let mut server = Server::start(&house(&servers, "", &sms_route("carrier", carrier.address(), ""))).await;
+    let mut server = Server::start(&server(&servers, "", &sms_route("carrier", carrier.address(), ""))).await;
     let town = town(&server).await;
     town.add_recipients(&json!([phone_owner("ann", 0)])).await;
     let mut line = ocs.open_next();

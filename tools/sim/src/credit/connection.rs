@@ -145,10 +145,10 @@ impl net::Worker<ServerConnection> for Usher {
         }
     }
 
-    fn fill(&mut self, talk: &mut ServerConnection, now: Instant, _writable: bool) {
+    fn fill(&mut self, connection: &mut ServerConnection, now: Instant, _writable: bool) {
         if std::mem::take(&mut self.is_asked) {
-            talk.connection.accept(now);
+            connection.connection.accept(now);
         }
-        talk.flush(now);
+        connection.flush(now);
     }
 }

@@ -165,8 +165,8 @@ async fn converse(shared: Arc<Shared>, stream: Stream) {
     let seed = shared.seed.fetch_add(1, Ordering::Relaxed);
     let start = Start { local: local.ip(), is_secured: false, watchdog: None, seed };
     let connection = Connection::listening(Arc::clone(&shared.config), start, Instant::now());
-    let mut talk = ServerConnection::new(connection, shared, seed);
-    let end = drive(&mut Link::new(stream), &mut talk, &mut Usher::default()).await;
+    let mut connection = ServerConnection::new(connection, shared, seed);
+    let end = drive(&mut Link::new(stream), &mut connection, &mut Usher::default()).await;
     tracing::debug!(?end, "a connection ended");
 }
 

@@ -26,7 +26,7 @@ impl LogGroup {
         inner.dead_letters = dead_letters.filter(|_| deliveries > 0);
         self.bury_soon(&mut inner);
         drop(inner);
-        self.bell.notify_waiters();
+        self.notify.notify_waiters();
     }
 
     /// Has the pool carry dead records away, if there are any.
@@ -114,6 +114,6 @@ impl Chore for LogGroup {
             }
         }
         drop(inner);
-        self.bell.notify_waiters();
+        self.notify.notify_waiters();
     }
 }

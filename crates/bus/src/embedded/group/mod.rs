@@ -36,7 +36,7 @@ pub(super) struct LogGroup {
     saved: Arc<Log>,
     inner: Mutex<Inner>,
     /// Rings when something was given back, has expired, or may be given out again.
-    bell: Arc<Notify>,
+    notify: Arc<Notify>,
     /// Held by whoever writes to `saved`: records go there in the order they are taken from `inner`.
     saving: Mutex<()>,
     me: Weak<LogGroup>,
@@ -114,7 +114,7 @@ impl LogGroup {
             shared: shared.clone(),
             saved,
             inner: Mutex::new(inner),
-            bell: Arc::default(),
+            notify: Arc::default(),
             saving: Mutex::new(()),
             me: me.clone(),
         });
@@ -251,7 +251,7 @@ impl Group for LogGroup {
         };
         Box::pin(async move {
             loop {
-                let rung = me.bell.notified();
+                let rung = me.notify.notified();
                 let mut rung = pin!(rung);
                 rung.as_mut().enable();
                 let head = me.topic.head();
@@ -283,7 +283,7 @@ impl Group for LogGroup {
         self.set_alarm(&mut inner);
         drop(inner);
         if opens {
-            self.bell.notify_waiters();
+            self.notify.notify_waiters();
         }
         Ok(())
     }
@@ -305,7 +305,7 @@ impl Group for LogGroup {
         }
         self.bury_soon(&mut inner);
         drop(inner);
-        self.bell.notify_waiters();
+        self.notify.notify_waiters();
         Ok(())
     }
 
@@ -345,7 +345,7 @@ impl TimerClient for LogGroup {
             (rings, inner.write_due.is_some_and(|due| due <= now))
         };
         if rings {
-            self.bell.notify_waiters();
+            self.notify.notify_waiters();
         }
         if writes && let Err(error) = self.save() {
             tracing::warn!(topic = self.topic.name(), %error, "Acknowledgements could not be written; tried again.");

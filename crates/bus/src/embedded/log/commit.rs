@@ -138,8 +138,8 @@ impl Log {
     }
 
     /// Waits until records below `end` are as durable as was promised, or their fate is another.
-    pub async fn promised(&self, end: u64, fate: Option<&StagedResult>) -> Result<(), BusError> {
-        self.reached(fate, WaitCondition::Head(end)).await
+    pub async fn promised(&self, end: u64, staged_result: Option<&StagedResult>) -> Result<(), BusError> {
+        self.reached(staged_result, WaitCondition::Head(end)).await
     }
 
     /// Waits until records below `end` are synced, whatever was promised.
@@ -147,9 +147,13 @@ impl Log {
         self.reached(None, WaitCondition::Durable(end)).await
     }
 
-    async fn reached(&self, fate: Option<&StagedResult>, want: WaitCondition) -> Result<(), BusError> {
+    async fn reached(
+        &self,
+        staged_result: Option<&StagedResult>,
+        want: WaitCondition,
+    ) -> Result<(), BusError> {
         // First: an index that was taken back is given to another.
-        let lost = || fate.and_then(|fate| fate.get());
+        let lost = || staged_result.and_then(|staged_result| staged_result.get());
         if lost().is_none() && want.is_met(&self.progress.borrow()) {
             return Ok(());
         }

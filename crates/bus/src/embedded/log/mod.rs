@@ -282,7 +282,7 @@ impl Log {
     /// Index behind the last record, readable or not yet, and what becomes of those that are not written yet.
     pub fn end(&self) -> (u64, Option<StagedResult>) {
         let writer = lock(&self.writer);
-        (writer.next, writer.staged.fate(writer.next))
+        (writer.next, writer.staged.staged_result(writer.next))
     }
 
     /// How far it is, to wait on.

@@ -25,7 +25,7 @@ pub(super) struct Staged {
     offset: u64,
     /// Index of the first record.
     first: u64,
-    fate: StagedResult,
+    staged_result: StagedResult,
 }
 
 impl Staged {
@@ -53,14 +53,14 @@ impl Staged {
     }
 
     /// What becomes of records below `end`; nothing if they are written.
-    pub fn fate(&self, end: u64) -> Option<StagedResult> {
-        (!self.is_empty() && end > self.first).then(|| self.fate.clone())
+    pub fn staged_result(&self, end: u64) -> Option<StagedResult> {
+        (!self.is_empty() && end > self.first).then(|| self.staged_result.clone())
     }
 
     fn clear(&mut self) {
         self.octets.clear();
         self.octets.shrink_to(BUFFER_OCTETS);
-        self.fate = StagedResult::default();
+        self.staged_result = StagedResult::default();
     }
 }
 
@@ -106,7 +106,7 @@ impl Log {
     fn take_back(&self, writer: &mut Writer, why: &BusError) {
         let (first, offset) = (writer.staged.first, writer.staged.offset);
         // Set once: the next that are staged have a fate of their own.
-        let _ = writer.staged.fate.set(why.clone());
+        let _ = writer.staged.staged_result.set(why.clone());
         writer.staged.clear();
         writer.next = first;
         writer.offset = offset;

@@ -459,9 +459,9 @@ fn appends_that_are_written_together_and_find_no_room_are_all_taken_back_and_tol
     assert_eq!(topic.end().0, 12);
     disk.fault(|faults| faults.room = Some(100));
     disk.hold_syncs(false);
-    now(topic.promised(held.written.end, held.fate.as_ref())).unwrap();
+    now(topic.promised(held.written.end, held.staged_result.as_ref())).unwrap();
     for promised in &lost {
-        let told = now(topic.promised(promised.written.end, promised.fate.as_ref()));
+        let told = now(topic.promised(promised.written.end, promised.staged_result.as_ref()));
         assert!(matches!(told, Err(BusError::DiskFull { .. })), "{told:?}");
     }
     assert_eq!((topic.head(), topic.end().0), (2, 2));
@@ -471,7 +471,7 @@ fn appends_that_are_written_together_and_find_no_room_are_all_taken_back_and_tol
         assert_eq!((keyed.first, keyed.repeated), (2 + u64::from(n), false), "the key was taken back too");
     }
     for promised in &lost {
-        let told = now(topic.promised(promised.written.end, promised.fate.as_ref()));
+        let told = now(topic.promised(promised.written.end, promised.staged_result.as_ref()));
         assert!(told.is_err(), "also when others have its index by now");
     }
     let expected = ["kept", "held", "again", "again", "again", "again", "again"];
@@ -489,7 +489,7 @@ fn who_was_promised_a_sync_gets_it_when_the_topic_asks_for_less_meanwhile() {
         let durability = Some(if n % 2 == 0 { Durability::Os } else { Durability::Disk });
         let promised = topic.write_promised(DurabilityRule::Any, &[b"x"]).unwrap();
         bus.topic_with("t", &TopicSettings { durability, ..TopicSettings::default() }).unwrap();
-        now(topic.promised(promised.written.end, promised.fate.as_ref())).unwrap();
+        now(topic.promised(promised.written.end, promised.staged_result.as_ref())).unwrap();
         assert_eq!(now(topic.latest()).unwrap(), n + 1);
     }
     assert_eq!(all(&*topic).len(), 50);

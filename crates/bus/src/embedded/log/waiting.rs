@@ -32,7 +32,7 @@ impl WaitCondition {
 /// Those who wait, in the order in which they came.
 #[derive(Default)]
 pub(super) struct Waiters {
-    seats: Mutex<WaiterSlots>,
+    slots: Mutex<WaiterSlots>,
 }
 
 #[derive(Default)]
@@ -50,7 +50,7 @@ struct WaiterSlot {
 
 impl WaiterSlots {
     fn place(&self, number: u64) -> Option<usize> {
-        self.taken.binary_search_by_key(&number, |seat| seat.number).ok()
+        self.taken.binary_search_by_key(&number, |slot| slot.number).ok()
     }
 }
 
@@ -58,52 +58,52 @@ impl Waiters {
     /// Waits until `is_over`, which is asked whenever what is wanted may be so. It must not look at who
     /// waits.
     pub fn until<F: Fn() -> bool>(&self, want: WaitCondition, is_over: F) -> Until<'_, F> {
-        Until { waiting: self, want, is_over, seat: None }
+        Until { waiting: self, want, is_over, slot: None }
     }
 
     /// Wakes those who got what they want; where the log stopped, or took something back (`all`), everybody.
     pub fn release(&self, progress: &Progress, all: bool) {
-        let mut seats = lock(&self.seats);
-        if seats.taken.is_empty() {
+        let mut slots = lock(&self.slots);
+        if slots.taken.is_empty() {
             return;
         }
-        let is_due = |seat: &WaiterSlot| all || seat.want.is_met(progress);
-        let due: Vec<WaiterSlot> = if seats.taken.iter().all(is_due) {
-            seats.taken.drain(..).collect()
+        let is_due = |slot: &WaiterSlot| all || slot.want.is_met(progress);
+        let due: Vec<WaiterSlot> = if slots.taken.iter().all(is_due) {
+            slots.taken.drain(..).collect()
         } else {
-            let (due, stay) = std::mem::take(&mut seats.taken).into_iter().partition(is_due);
-            seats.taken = stay;
+            let (due, stay) = std::mem::take(&mut slots.taken).into_iter().partition(is_due);
+            slots.taken = stay;
             Vec::from(due)
         };
-        drop(seats);
+        drop(slots);
         wake(due);
     }
 
     fn sit(&self, want: WaitCondition, context: &Context<'_>) -> u64 {
         let (waker, relay) = (context.waker().clone(), WakeupBatch::here());
-        let mut seats = lock(&self.seats);
-        let number = seats.next;
-        seats.next += 1;
-        seats.taken.push_back(WaiterSlot { number, want, waker, relay });
+        let mut slots = lock(&self.slots);
+        let number = slots.next;
+        slots.next += 1;
+        slots.taken.push_back(WaiterSlot { number, want, waker, relay });
         number
     }
 
     /// Still sits there, with the newest waker.
     fn stays(&self, number: u64, context: &Context<'_>) -> bool {
-        let mut seats = lock(&self.seats);
-        let Some(place) = seats.place(number) else { return false };
-        let seat = &mut seats.taken[place];
-        if !seat.waker.will_wake(context.waker()) {
-            seat.waker = context.waker().clone();
-            seat.relay = WakeupBatch::here();
+        let mut slots = lock(&self.slots);
+        let Some(place) = slots.place(number) else { return false };
+        let slot = &mut slots.taken[place];
+        if !slot.waker.will_wake(context.waker()) {
+            slot.waker = context.waker().clone();
+            slot.relay = WakeupBatch::here();
         }
         true
     }
 
     fn leave(&self, number: u64) {
-        let mut seats = lock(&self.seats);
-        if let Some(place) = seats.place(number) {
-            seats.taken.remove(place);
+        let mut slots = lock(&self.slots);
+        if let Some(place) = slots.place(number) {
+            slots.taken.remove(place);
         }
     }
 }
@@ -131,7 +131,7 @@ pub(super) struct Until<'a, F> {
     waiting: &'a Waiters,
     want: WaitCondition,
     is_over: F,
-    seat: Option<u64>,
+    slot: Option<u64>,
 }
 
 impl<F: Fn() -> bool + Unpin> Future for Until<'_, F> {
@@ -142,7 +142,7 @@ impl<F: Fn() -> bool + Unpin> Future for Until<'_, F> {
         if (this.is_over)() {
             return Poll::Ready(());
         }
-        if this.seat.is_some_and(|seat| this.waiting.stays(seat, context)) {
+        if this.slot.is_some_and(|slot| this.waiting.stays(slot, context)) {
             // Who is still seated is woken by the next change: it had not come when the question was asked,
             // or it will find the seat.
             if !(this.is_over)() {
@@ -150,7 +150,7 @@ impl<F: Fn() -> bool + Unpin> Future for Until<'_, F> {
             }
             return Poll::Ready(());
         }
-        this.seat = Some(this.waiting.sit(this.want, context));
+        this.slot = Some(this.waiting.sit(this.want, context));
         // What changed before the seat was taken woke nobody.
         if (this.is_over)() { Poll::Ready(()) } else { Poll::Pending }
     }
@@ -158,8 +158,8 @@ impl<F: Fn() -> bool + Unpin> Future for Until<'_, F> {
 
 impl<F> Drop for Until<'_, F> {
     fn drop(&mut self) {
-        if let Some(seat) = self.seat {
-            self.waiting.leave(seat);
+        if let Some(slot) = self.slot {
+            self.waiting.leave(slot);
         }
     }
 }
@@ -216,7 +216,7 @@ mod tests {
         let mut wait = waiting.until(WaitCondition::Head(1), is_over);
         assert!(Pin::new(&mut wait).poll(&mut Context::from_waker(Waker::noop())).is_ready());
         drop(wait);
-        assert!(lock(&waiting.seats).taken.is_empty());
+        assert!(lock(&waiting.slots).taken.is_empty());
     }
 
     #[test]
@@ -229,12 +229,12 @@ mod tests {
             assert!(Pin::new(wait).poll(&mut Context::from_waker(Waker::noop())).is_pending());
         }
         drop(waits.remove(1));
-        assert_eq!(lock(&waiting.seats).taken.len(), 2);
+        assert_eq!(lock(&waiting.slots).taken.len(), 2);
         over.store(true, Ordering::SeqCst);
         for mut wait in waits {
             assert!(Pin::new(&mut wait).poll(&mut Context::from_waker(Waker::noop())).is_ready());
         }
-        assert!(lock(&waiting.seats).taken.is_empty());
+        assert!(lock(&waiting.slots).taken.is_empty());
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(in super::super) struct Promised {
     /// It was there before.
     pub repeated: bool,
     /// What becomes of it if it is not written yet.
-    pub fate: Option<StagedResult>,
+    pub staged_result: Option<StagedResult>,
 }
 
 /// Where a batch was written.
@@ -84,15 +84,15 @@ impl Log {
                 self.check_running()?;
                 self.load_keys(&mut writer)?;
                 if let Some(written) = writer.keys.place(key) {
-                    let fate = writer.staged.fate(written.end);
-                    return Ok(Promised { written, repeated: true, fate });
+                    let staged_result = writer.staged.staged_result(written.end);
+                    return Ok(Promised { written, repeated: true, staged_result });
                 }
             }
             DurabilityRule::Any | DurabilityRule::Head(_) => {}
         }
         let stages = self.cached && self.fsync() == Fsync::Always;
         let (written, rolled) = self.write_locked(&mut writer, stages, rule.key(), records, octets)?;
-        let fate = writer.staged.fate(written.end);
+        let staged_result = writer.staged.staged_result(written.end);
         if writer.staged.is_large() {
             // An error is this append's fate.
             let _ = self.write_staged(&mut writer);
@@ -106,7 +106,7 @@ impl Log {
         if is_synced_later {
             self.shared.unsynced.relieve();
         }
-        Ok(Promised { written, repeated: false, fate })
+        Ok(Promised { written, repeated: false, staged_result })
     }
 
     /// Writes records as one unit; they become durable with the next sync. Says also whether a file was

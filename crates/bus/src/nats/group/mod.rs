@@ -55,7 +55,7 @@ pub struct NatsGroup {
     consumer: Consumer,
     inner: Mutex<NatsGroupInner>,
     /// Rings when something may be taken.
-    bell: Notify,
+    notify: Notify,
     /// Wakes the task.
     wake: Notify,
     /// Who waits for something to take.
@@ -102,7 +102,7 @@ impl NatsGroup {
                 floor_asked: None,
                 floor_wanted: false,
             }),
-            bell: Notify::new(),
+            notify: Notify::new(),
             wake: Notify::new(),
             waiters: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
@@ -136,7 +136,7 @@ impl NatsGroup {
     pub fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
         self.wake.notify_one();
-        self.bell.notify_waiters();
+        self.notify.notify_waiters();
     }
 
     /// At the end: what is held goes to others at once, and what was acknowledged is told. Tells when that
@@ -264,7 +264,7 @@ impl Group for NatsGroup {
             let _one = Waiter(&group);
             group.wake.notify_one();
             loop {
-                let mut rung = pin!(group.bell.notified());
+                let mut rung = pin!(group.notify.notified());
                 rung.as_mut().enable();
                 if group.is_closed() || lock(&group.inner).state.at_hand(Instant::now()) > 0 {
                     return;
@@ -284,7 +284,7 @@ impl Group for NatsGroup {
         let order = lock(&self.inner).state.ack(index, Instant::now());
         self.order(order);
         // It may have been what held up others.
-        self.bell.notify_waiters();
+        self.notify.notify_waiters();
         Ok(())
     }
 
@@ -299,7 +299,7 @@ impl Group for NatsGroup {
         if !lock(&self.inner).state.release(index, Instant::now()) {
             return Err(self.not_leased(index));
         }
-        self.bell.notify_waiters();
+        self.notify.notify_waiters();
         self.wake.notify_one();
         Ok(())
     }
@@ -454,7 +454,7 @@ impl Task {
             }
         }
         self.seen = Instant::now();
-        self.group.bell.notify_waiters();
+        self.group.notify.notify_waiters();
     }
 
     fn heard(&mut self, message: Message, sent: Instant) {
@@ -500,7 +500,7 @@ impl Task {
             let inner = &mut *guard;
             let is_wanted = group.is_wanted(inner, now);
             if inner.state.expire(now) {
-                group.bell.notify_waiters();
+                group.notify.notify_waiters();
             }
             group.bury(inner, now);
             let mut orders = std::mem::take(&mut inner.orders);

@@ -23,7 +23,7 @@ pub(super) struct ShardThread {
     pub(super) fsync: Fsync,
     pub(super) queue: Arc<BatchQueue>,
     /// What was written and is not on disk yet, with those who wait for it.
-    pub(super) flights: SyncPipeline<Vec<BatchSubmission>>,
+    pub(super) pipeline: SyncPipeline<Vec<BatchSubmission>>,
     pub(super) block: Vec<u8>,
     pub(super) taken: Vec<BatchSubmission>,
     pub(super) synced_at_us: u64,
@@ -62,7 +62,7 @@ pub(in crate::ledger) fn now_us() -> u64 {
 }
 
 /// The syncs of a shard's log: what they carried goes back to who waits for it.
-pub(super) fn flights(
+pub(super) fn pipeline(
     number: usize,
     queue: &Arc<BatchQueue>,
     synced: u64,
@@ -74,7 +74,7 @@ pub(super) fn flights(
     // The owner sees it when it looks for room; it may be asleep.
     let fell = move || {
         queue.lock().asks.push(Box::new(|_| {}));
-        queue.bell.notify_one();
+        queue.notify.notify_one();
     };
     SyncPipeline::new(synced, land, fell)
 }
@@ -102,9 +102,9 @@ impl ShardThread {
 
     /// Waits for work and takes all of it. Says whether this is the last turn.
     fn take(&mut self) -> io::Result<bool> {
-        let synced = self.flights.wait_for_room()?;
+        let synced = self.pipeline.wait_for_room()?;
         self.log.synced_to(synced);
-        let is_idle = self.flights.is_idle();
+        let is_idle = self.pipeline.is_idle();
         let mut waiting = self.queue.lock();
         if waiting.is_empty() {
             waiting = self.sleep(waiting, 0, self.patience());
@@ -135,7 +135,7 @@ impl ShardThread {
         time: Duration,
     ) -> MutexGuard<'a, QueuedBatch> {
         (waiting.is_asleep, waiting.wanted) = (true, requests);
-        let slept = self.queue.bell.wait_timeout(waiting, time);
+        let slept = self.queue.notify.wait_timeout(waiting, time);
         let (mut waiting, _) = slept.unwrap_or_else(PoisonError::into_inner);
         waiting.is_asleep = false;
         waiting
@@ -143,8 +143,8 @@ impl ShardThread {
 
     /// While other syncs are under way: waits a part of a sync's time for the share of the next one.
     fn gather<'a>(&self, mut waiting: MutexGuard<'a, QueuedBatch>) -> MutexGuard<'a, QueuedBatch> {
-        let share = self.flights.lanes.share();
-        let until = Instant::now() + self.flights.lanes.patience();
+        let share = self.pipeline.lanes.share();
+        let until = Instant::now() + self.pipeline.lanes.patience();
         while waiting.requests < share && waiting.asks.is_empty() && !waiting.is_over {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -157,7 +157,7 @@ impl ShardThread {
 
     /// Waits until all that was written is on disk.
     fn drain(&mut self) -> io::Result<()> {
-        let synced = self.flights.drain()?;
+        let synced = self.pipeline.drain()?;
         self.log.synced_to(synced);
         Ok(())
     }
@@ -202,7 +202,7 @@ impl ShardThread {
             applied = self.taken.len();
             // What came meanwhile is written and synced with the rest: a sync costs the same for few and for
             // many. Where syncs overlap, that is for the next one.
-            let is_shared_out = self.flights.lanes.count() > 1;
+            let is_shared_out = self.pipeline.lanes.count() > 1;
             if is_shared_out || self.block.len() >= BLOCK_OCTETS_FULL || !self.take_more() {
                 break;
             }
@@ -226,12 +226,12 @@ impl ShardThread {
     /// from there.
     fn sync(&mut self, has_written: bool) -> io::Result<()> {
         let requests: usize = self.taken.iter().map(|taken| taken.batch.len()).sum();
-        self.flights.lanes.under_way(requests + self.flights.requests());
+        self.pipeline.lanes.under_way(requests + self.pipeline.requests());
         let may_overlap = self.log.syncs_may_overlap();
         if !may_overlap {
             self.drain()?;
         }
-        if !may_overlap || self.flights.is_idle() && self.flights.lanes.count() == 1 {
+        if !may_overlap || self.pipeline.is_idle() && self.pipeline.lanes.count() == 1 {
             return self.sync_here(has_written);
         }
         if requests == 0 && !has_written {
@@ -239,7 +239,7 @@ impl ShardThread {
         }
         let file = has_written.then(|| self.log.synced_file());
         let load = std::mem::take(&mut self.taken);
-        match self.flights.begin(self.log.end(), file, requests, load) {
+        match self.pipeline.begin(self.log.end(), file, requests, load) {
             Ok(()) => Ok(()),
             Err((load, error)) => {
                 tracing::warn!(shard = self.number, %error, "no thread for a sync of the ledger; one at a time is made");
@@ -254,8 +254,8 @@ impl ShardThread {
         let begun = Instant::now();
         self.log.sync()?;
         if has_written {
-            self.flights.lanes.took(begun.elapsed());
-            self.flights.synced_to(self.log.synced());
+            self.pipeline.lanes.took(begun.elapsed());
+            self.pipeline.synced_to(self.log.synced());
         }
         Ok(())
     }
@@ -297,7 +297,7 @@ impl ShardThread {
         let why =
             format!("shard {} of the ledger has stopped: its log cannot be written: {error}", self.number);
         tracing::error!(shard = self.number, %error, "the ledger's log cannot be written; this shard has stopped");
-        let fallen = self.flights.fallen().into_iter().flatten();
+        let fallen = self.pipeline.fallen().into_iter().flatten();
         self.queue.fail(self.number, why, self.taken.drain(..).chain(fallen));
     }
 }

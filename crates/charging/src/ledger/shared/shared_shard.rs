@@ -112,7 +112,7 @@ impl SharedShard {
             let next_us = self.replica.shard.next_expiry_us().unwrap_or(u64::MAX);
             let patience = Duration::from_micros(next_us.saturating_sub(now_us()).max(1_000));
             let patience = patience.min(FOLLOW.saturating_sub(self.followed.elapsed()));
-            let woken = self.queue.bell.wait_timeout(waiting, patience);
+            let woken = self.queue.notify.wait_timeout(waiting, patience);
             waiting = woken.unwrap_or_else(|poisoned| poisoned.into_inner()).0;
             waiting.is_asleep = false;
         }

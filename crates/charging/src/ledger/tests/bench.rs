@@ -62,9 +62,9 @@ impl ShardUnderTest {
     }
 
     pub fn with_account(balance: i64) -> ShardUnderTest {
-        let mut desk = ShardUnderTest::new(Config::default());
-        assert_eq!(desk.ask(&plain(Kind::Create { balance, limit: 0 })).0.result, 2001);
-        desk
+        let mut shard_under_test = ShardUnderTest::new(Config::default());
+        assert_eq!(shard_under_test.ask(&plain(Kind::Create { balance, limit: 0 })).0.result, 2001);
+        shard_under_test
     }
 
     pub fn session(name: &str) -> [u64; 2] {

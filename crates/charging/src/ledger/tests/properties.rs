@@ -151,26 +151,26 @@ proptest! {
     ) {
         let default_account = opens_accounts.then_some(DefaultAccount { balance: 40, limit: 3 });
         let duplicates_octets_first = 1 << 14;
-        let mut desk = ShardUnderTest::new(Config { default_account, duplicates_octets_first, ..Config::default() });
+        let mut shard_under_test = ShardUnderTest::new(Config { default_account, duplicates_octets_first, ..Config::default() });
         let mut savepoint = Savepoint::default();
         for (at, step) in steps.iter().enumerate() {
             let mut batch = Batch::default();
             steps[at..].iter().take(5).for_each(|step| step.push(&mut batch));
-            desk.now_us += step.pause_s * SECOND;
-            let mut log = desk.log.clone();
-            desk.shard.begin_block(BASE, desk.now_us);
-            savepoint.begin(&desk.shard);
-            savepoint.save(&desk.shard, &batch);
+            shard_under_test.now_us += step.pause_s * SECOND;
+            let mut log = shard_under_test.log.clone();
+            shard_under_test.shard.begin_block(BASE, shard_under_test.now_us);
+            savepoint.begin(&shard_under_test.shard);
+            savepoint.save(&shard_under_test.shard, &batch);
             let mut services = Vec::new();
-            let mut turn = Turn { now_us: desk.now_us, log: &mut log, services: &mut services, past: &Nothing };
-            savepoint.expire(&mut desk.shard, &mut turn, usize::MAX);
-            batch.apply(&mut desk.shard, desk.now_us, &mut log, &Nothing);
-            savepoint.restore(&mut desk.shard);
-            desk.check();
+            let mut turn = Turn { now_us: shard_under_test.now_us, log: &mut log, services: &mut services, past: &Nothing };
+            savepoint.expire(&mut shard_under_test.shard, &mut turn, usize::MAX);
+            batch.apply(&mut shard_under_test.shard, shard_under_test.now_us, &mut log, &Nothing);
+            savepoint.restore(&mut shard_under_test.shard);
+            shard_under_test.check();
             // What ended by itself and was taken back ends in the next second.
-            desk.pass(SECOND);
-            desk.new_request(&step.request());
-            desk.check();
+            shard_under_test.pass(SECOND);
+            shard_under_test.new_request(&step.request());
+            shard_under_test.check();
         }
     }
 }
@@ -186,24 +186,24 @@ proptest! {
         credit_pool in any::<bool>(),
     ) {
         let default_account = opens_accounts.then_some(DefaultAccount { balance: 40, limit: 3 });
-        let mut desk = ShardUnderTest::new(Config { default_account, zero_grant, credit_pool, ..Config::default() });
+        let mut shard_under_test = ShardUnderTest::new(Config { default_account, zero_grant, credit_pool, ..Config::default() });
         for step in &steps {
             if step.pause_s > 0 {
-                desk.pass(step.pause_s * SECOND);
+                shard_under_test.pass(step.pause_s * SECOND);
             }
             let request = step.request();
-            let (answer, services) = desk.new_request(&request);
+            let (answer, services) = shard_under_test.new_request(&request);
             if step.is_repeated && answer.result != 5002 {
-                let entries = desk.log.len();
-                let again = desk.ask(&request);
+                let entries = shard_under_test.log.len();
+                let again = shard_under_test.ask(&request);
                 prop_assert!(again.0.is_duplicate);
                 prop_assert_eq!((again.0.result, again.0.cost, &again.1), (answer.result, answer.cost, &services));
-                prop_assert_eq!(desk.log.len(), entries);
+                prop_assert_eq!(shard_under_test.log.len(), entries);
             }
-            for (_, account) in desk.shard.accounts.iter() {
+            for (_, account) in shard_under_test.shard.accounts.iter() {
                 prop_assert!(account.available() >= 0 && account.pending >= 0, "{:?} after {:?}", account, step);
             }
         }
-        desk.check();
+        shard_under_test.check();
     }
 }

@@ -75,14 +75,14 @@ fn hours_are_those_of_their_zone_and_may_pass_midnight() {
 #[test]
 fn without_a_tariff_and_without_a_fallback_nothing_can_be_rated() {
     let tariffs = Tariffs::new(vec![tariff("46", 7)], None).unwrap();
-    let mut desk = ShardUnderTest::new(Config { tariffs, ..Config::default() });
-    desk.ask(&plain(Kind::Create { balance: 100, limit: 0 }));
+    let mut shard_under_test = ShardUnderTest::new(Config { tariffs, ..Config::default() });
+    shard_under_test.ask(&plain(Kind::Create { balance: 100, limit: 0 }));
     let services = [asks(Units::specific(2))];
     let request = Request { services: &services, ..plain(Kind::Debit) };
-    assert_eq!(desk.new_request(&request).0.result, 5031);
+    assert_eq!(shard_under_test.new_request(&request).0.result, 5031);
     let destination = Destination::parse(b"+46701234567");
-    let (answer, _) = desk.new_request(&Request { destination, ..request });
-    assert_eq!((answer.result, answer.cost, desk.balance()), (2001, 14, (86, 0)));
+    let (answer, _) = shard_under_test.new_request(&Request { destination, ..request });
+    assert_eq!((answer.result, answer.cost, shard_under_test.balance()), (2001, 14, (86, 0)));
 }
 
 #[test]

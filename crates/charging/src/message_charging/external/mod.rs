@@ -105,7 +105,7 @@ impl Default for Settings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     /// In every Session-Id of this installation, whichever process writes it.
-    pub house: u64,
+    pub installation: u64,
     /// This process: none of those that run has the same.
     pub name: String,
 }
@@ -132,7 +132,7 @@ struct Inner {
     settings: Settings,
     /// In every Session-Id: another house of the same name, or a new one, has other messages under the same
     /// numbers.
-    house: u64,
+    installation: u64,
     /// Others pay for messages of this house too.
     is_shared: bool,
     /// Where the topic of outcomes ended when this process began: what was said before, was perhaps said to a
@@ -163,15 +163,17 @@ impl External {
     ) -> Result<External, BusError> {
         let (started, random) = (now_s(), chance() as u32);
         let is_shared = member.is_some();
-        let (house, identifiers) = match &member {
+        let (installation, identifiers) = match &member {
             None => (house_alone(bus).await?, EndToEnd::new(started, random)),
-            Some(member) => (member.house, EndToEnd::among(slot(bus, &member.name).await?, started, random)),
+            Some(member) => {
+                (member.installation, EndToEnd::among(slot(bus, &member.name).await?, started, random))
+            }
         };
         let born_at = bus.topic(OUTCOMES)?.latest().await?;
         let (telling, hearing) = asr_rar_topic::open(bus).await?;
         let inner = Arc::new(Inner {
             settings,
-            house,
+            installation,
             is_shared,
             born_at,
             store,
@@ -256,9 +258,9 @@ async fn house_alone(bus: &dyn Bus) -> Result<u64, BusError> {
             return Ok(u64::from_be_bytes(octets));
         }
     }
-    let house = chance();
-    kept.set(HOUSE, &records::with_form(&house.to_be_bytes())).await?;
-    Ok(house)
+    let installation = chance();
+    kept.set(HOUSE, &records::with_form(&installation.to_be_bytes())).await?;
+    Ok(installation)
 }
 
 /// The place of a process's name among those of all that ever were: the same at every start.

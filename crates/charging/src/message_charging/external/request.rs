@@ -44,9 +44,9 @@ pub(super) struct About<'a> {
 impl External {
     /// RFC 6733, section 8.8: DiameterIdentity, high and low 32 bits, and what else tells it from others.
     pub(super) fn session_id(&self, id: MessageId) -> String {
-        let (host, house) = (&self.0.settings.origin_host, self.0.house);
+        let (host, installation) = (&self.0.settings.origin_host, self.0.installation);
         let MessageId { alert, endpoint, attempt } = id;
-        format!("{host};{};{};{}.{}.{attempt}", house >> 32, house as u32, alert.0, endpoint.0)
+        format!("{host};{};{};{}.{}.{attempt}", installation >> 32, installation as u32, alert.0, endpoint.0)
     }
 
     /// Whose Session-Id that is: nothing if of none of this house's messages.

@@ -12,7 +12,7 @@ use records::{
 };
 use std::time::{Duration, Instant};
 
-fn fate(id: u64) -> ClientEvent {
+fn status_event(id: u64) -> ClientEvent {
     ClientEvent::Status(Box::new(MessageStatus {
         id: MessageId(id),
         event: DlrRequest::DELIVERED,
@@ -48,7 +48,7 @@ fn id_of(text: &str) -> u64 {
 #[tokio::test]
 async fn a_receipt_is_kept_until_the_client_says_that_it_has_it() {
     let test_door = TestDoor::new().await;
-    test_door.tell("client-a", &fate(7)).await;
+    test_door.tell("client-a", &status_event(7)).await;
     let mut first = test_door.bound(BindMode::Receiver).await;
     let delivered = first.delivered().await;
     assert_eq!(delivered.esm_class, esm_class::RECEIPT);
@@ -72,7 +72,7 @@ async fn receipts_to_a_client_that_only_transmits_wait_for_one_that_receives() {
     let test_door = TestDoor::new().await;
     let mut transmitter = test_door.bound(BindMode::Transmitter).await;
     for id in 0..3 {
-        test_door.tell("client-a", &fate(id)).await;
+        test_door.tell("client-a", &status_event(id)).await;
     }
     assert_eq!(transmitter.ask(&message()).await.0, Status::ROK);
     transmitter.hears_nothing().await;
@@ -91,7 +91,7 @@ async fn what_comes_while_bound_is_told_at_once_and_within_the_window() {
     let mut esme = test_door.bound(BindMode::Transceiver).await;
     esme.hears_nothing().await;
     for id in 0..5 {
-        test_door.tell("client-a", &fate(id)).await;
+        test_door.tell("client-a", &status_event(id)).await;
     }
     let (first, second) = (esme.delivered().await, esme.delivered().await);
     esme.hears_nothing().await;
@@ -119,7 +119,7 @@ async fn what_a_client_cannot_take_now_comes_again_and_what_it_refuses_does_not(
     let test_door = TestDoor::new().await;
     let mut esme = test_door.bound(BindMode::Transceiver).await;
     for id in 0..3 {
-        test_door.tell("client-a", &fate(id)).await;
+        test_door.tell("client-a", &status_event(id)).await;
     }
     let statuses = [Status::RX_T_APPN, Status::RX_P_APPN, Status::RX_R_APPN];
     let begin = Instant::now();
@@ -141,7 +141,7 @@ async fn what_is_not_answered_in_time_comes_again() {
     let config = SmppConfig { response: Duration::from_millis(100), ..quick() };
     let test_door = TestDoor::with(config, vec![client_a()]).await;
     let mut esme = test_door.bound(BindMode::Transceiver).await;
-    test_door.tell("client-a", &fate(5)).await;
+    test_door.tell("client-a", &status_event(5)).await;
     let first = esme.delivered().await;
     let again = esme.delivered().await;
     assert_ne!(first.sequence, again.sequence);
@@ -155,7 +155,7 @@ async fn an_answer_that_comes_late_still_counts() {
     let config = SmppConfig { response: Duration::from_millis(100), ..quick() };
     let test_door = TestDoor::with(config, vec![client_a()]).await;
     let mut esme = test_door.bound(BindMode::Transceiver).await;
-    test_door.tell("client-a", &fate(5)).await;
+    test_door.tell("client-a", &status_event(5)).await;
     let first = esme.delivered().await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     esme.respond(first.sequence, Status::ROK).await;
@@ -168,7 +168,7 @@ async fn a_client_that_takes_nothing_is_not_hurried() {
     let mut esme = test_door.bound(BindMode::Transceiver).await;
     let mut refused = 0;
     for id in 0..100 {
-        test_door.tell("client-a", &fate(id)).await;
+        test_door.tell("client-a", &status_event(id)).await;
     }
     while let Ok(heard) = tokio::time::timeout(Duration::from_millis(300), esme.next()).await {
         let DeliverResult::Deliver(delivered) = heard else { panic!("{heard:?}") };
@@ -186,7 +186,7 @@ async fn all_sessions_of_a_client_share_what_there_is() {
     let test_door = TestDoor::of(SmppClient { window: 4, ..client_a() }).await;
     let mut sessions = [test_door.bound(BindMode::Receiver).await, test_door.bound(BindMode::Receiver).await];
     for id in 0..8 {
-        test_door.tell("client-a", &fate(id)).await;
+        test_door.tell("client-a", &status_event(id)).await;
     }
     let mut ids = Vec::new();
     let mut answers = Vec::new();
@@ -214,9 +214,9 @@ async fn a_slow_client_holds_up_nobody_else() {
     let _silent = test_door.bound(BindMode::Receiver).await;
     let mut quick = test_door.bound_as(BindMode::Receiver, "client-b", Config::default()).await;
     for id in 0..600 {
-        test_door.tell("client-a", &fate(id)).await;
+        test_door.tell("client-a", &status_event(id)).await;
     }
-    test_door.tell("client-b", &fate(1)).await;
+    test_door.tell("client-b", &status_event(1)).await;
     let delivered = tokio::time::timeout(LONG, quick.delivered()).await.unwrap();
     quick.respond(delivered.sequence, Status::ROK).await;
     test_door.ticked_off("client-b", 1).await;

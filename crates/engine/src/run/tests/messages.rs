@@ -66,11 +66,11 @@ pub async fn told(engine_under_test: &TestEngine, party: &str) -> Vec<ClientEven
 
 /// What was told of a client's messages: id and event.
 pub async fn status_events(engine_under_test: &TestEngine) -> Vec<(MessageId, u8)> {
-    let fate = |told: ClientEvent| match told {
-        ClientEvent::Status(fate) => Some((fate.id, fate.event)),
+    let status = |told: ClientEvent| match told {
+        ClientEvent::Status(status) => Some((status.id, status.event)),
         ClientEvent::Inbound(_) => None,
     };
-    told(engine_under_test, PARTY).await.into_iter().filter_map(fate).collect()
+    told(engine_under_test, PARTY).await.into_iter().filter_map(status).collect()
 }
 
 pub async fn until_told(engine_under_test: &TestEngine, count: usize) -> Vec<(MessageId, u8)> {
@@ -103,18 +103,18 @@ async fn a_message_goes_out_as_it_was_given_and_its_party_hears_what_became_of_i
     status_events.sort_unstable();
     let expected = [(0, 1), (0, 8), (1, 2), (1, 8), (2, 16)];
     assert_eq!(status_events, expected.map(|(place, event)| (ids[place], event)));
-    let Some(ClientEvent::Status(fate)) = told(&engine_under_test, PARTY)
+    let Some(ClientEvent::Status(status)) = told(&engine_under_test, PARTY)
         .await
         .into_iter()
-        .find(|told| matches!(told, ClientEvent::Status(fate) if fate.event == 16))
+        .find(|told| matches!(told, ClientEvent::Status(status) if status.event == 16))
     else {
         panic!("nothing was told")
     };
     assert_eq!(
-        (&*fate.text, &*fate.to, &*fate.beginning),
+        (&*status.text, &*status.to, &*status.beginning),
         ("smpp:0000000B invalid destination", "+463", "to +463")
     );
-    assert_eq!((fate.state, fate.route.as_str()), (DlrState::Rejected, "sms"));
+    assert_eq!((status.state, status.route.as_str()), (DlrState::Rejected, "sms"));
     // Nobody sent this alert: it is in no list.
     assert!(engine_under_test.store.alerts_before(Account::DEFAULT, None, 10).await.unwrap().is_empty());
     assert!(self::view(&engine_under_test, MessageId(99)).await.is_none());

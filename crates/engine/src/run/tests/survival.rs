@@ -147,7 +147,11 @@ async fn whose_answer_it_is_is_known_after_a_start_whatever_the_alert_was_doing(
         engine_under_test.until(&submitted.alert, planned).await;
         let segments =
             engine_under_test.bus.topic(&records::segment_topic("sms", records::Lane::Routine)).unwrap();
-        while all_of(&*segments).await.iter().all(|it| Segment::decode(&it.octets).unwrap().is_seat()) {
+        while all_of(&*segments)
+            .await
+            .iter()
+            .all(|it| Segment::decode(&it.octets).unwrap().is_fencing_record())
+        {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         if doing != Doing::InSegments {

@@ -189,7 +189,7 @@ async fn serve(
     loop {
         for leased in group.take(16, Duration::from_secs(60)).unwrap() {
             let mut segment = Segment::decode(&leased.record.octets).unwrap();
-            if segment.is_seat() {
+            if segment.is_fencing_record() {
                 group.ack(leased.record.index).unwrap();
                 continue;
             }

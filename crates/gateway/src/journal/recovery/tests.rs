@@ -41,11 +41,11 @@ fn seen(parts: &[u8]) -> Seen {
 
 #[tokio::test]
 async fn what_was_intended_without_a_complete_outcome_is_found_with_its_parts() {
-    let house = TestRoute::new();
+    let test_route = TestRoute::new();
     let one = segment(1, Lane::Routine, 0, &[1, 3, 1, 1, 1]);
-    let index = house.segment(&one).await;
-    house.outcomes(&[intent(&one, index, 0, 2)]).await;
-    house
+    let index = test_route.segment(&one).await;
+    test_route.outcomes(&[intent(&one, index, 0, 2)]).await;
+    test_route
         .outcomes(&[
             attempt(&one, 0, 1, 1, accepted()),
             attempt(&one, 1, 1, 3, accepted()),
@@ -53,8 +53,8 @@ async fn what_was_intended_without_a_complete_outcome_is_found_with_its_parts() 
             intent(&one, index, 2, 4),
         ])
         .await;
-    house.outcomes(&[attempt(&one, 2, 1, 1, AttemptResult::NotTried { why: NotTried::Closing })]).await;
-    let mut progress = house.progress(ROUTE).await;
+    test_route.outcomes(&[attempt(&one, 2, 1, 1, AttemptResult::NotTried { why: NotTried::Closing })]).await;
+    let mut progress = test_route.progress(ROUTE).await;
     let found = progress.take(Lane::Routine, index).unwrap();
     assert_eq!(found.intended_to, 4);
     assert_eq!(found.unresolved, [(1, seen(&[1, 3])), (3, seen(&[]))]);
@@ -63,33 +63,33 @@ async fn what_was_intended_without_a_complete_outcome_is_found_with_its_parts() 
 
 #[tokio::test]
 async fn untouched_and_acknowledged_segments_and_other_routes_are_left_alone() {
-    let house = TestRoute::new();
+    let test_route = TestRoute::new();
     let one = segment(1, Lane::Routine, 0, &[1, 1]);
     let other = Segment { route: "other".to_owned(), ..one.clone() };
-    let (done, untouched) = (house.segment(&one).await, house.segment(&one).await);
-    let remote_health = house.segment(&other).await;
-    house.outcomes(&[intent(&one, done, 0, 2), intent(&other, remote_health, 0, 1)]).await;
-    house.bus.group(&segment_topic(ROUTE, Lane::Routine), "gateway").unwrap().ack(done).unwrap();
-    let recovery = Recovery::new(Arc::clone(&house.bus));
+    let (done, untouched) = (test_route.segment(&one).await, test_route.segment(&one).await);
+    let remote_health = test_route.segment(&other).await;
+    test_route.outcomes(&[intent(&one, done, 0, 2), intent(&other, remote_health, 0, 1)]).await;
+    test_route.bus.group(&segment_topic(ROUTE, Lane::Routine), "gateway").unwrap().ack(done).unwrap();
+    let recovery = Recovery::new(Arc::clone(&test_route.bus));
     let mut ours = recovery.of(ROUTE, NOW).await.unwrap();
     assert_eq!((ours.take(Lane::Routine, done), ours.take(Lane::Routine, untouched)), (None, None));
     let mut theirs = recovery.of("other", NOW).await.unwrap();
     assert_eq!(theirs.take(Lane::Routine, remote_health).unwrap().intended_to, 1);
     // A second start of a route looks again.
-    house.outcomes(&[intent(&one, untouched, 0, 1)]).await;
+    test_route.outcomes(&[intent(&one, untouched, 0, 1)]).await;
     assert_eq!(recovery.of(ROUTE, NOW).await.unwrap().take(Lane::Routine, untouched).unwrap().intended_to, 1);
 }
 
 #[tokio::test]
 async fn what_was_given_back_is_not_sent_by_its_old_segment_but_by_the_new_one() {
-    let house = TestRoute::new();
+    let test_route = TestRoute::new();
     let old = segment(1, Lane::Routine, 0, &[1; 4]);
-    house.segment(&old).await;
+    test_route.segment(&old).await;
     let back = |place| attempt(&old, place, 1, 1, AttemptResult::NotTried { why: NotTried::Paused });
-    let last = house.outcomes(&[back(0), back(1)]).await;
+    let last = test_route.outcomes(&[back(0), back(1)]).await;
     let new = Segment { outcomes_from: last + 1, ..old.clone() };
-    house.segment(&new).await;
-    let progress = house.progress(ROUTE).await;
+    test_route.segment(&new).await;
+    let progress = test_route.progress(ROUTE).await;
     let gave_back = |segment: &Segment| {
         segment.entries.iter().map(|entry| progress.gave_back(segment, entry)).collect::<Vec<_>>()
     };
@@ -103,17 +103,17 @@ async fn where_the_outcomes_were_trimmed_away_nothing_is_sent_again() {
     let dir = tempfile::tempdir().unwrap();
     let options = Options { fsync: Fsync::Os, file_octets_max: 4_096, ..Options::default() };
     let bus = bus::embedded::open(dir.path(), options).unwrap();
-    let house = TestRoute { _dir: dir, bus };
+    let test_route = TestRoute { _dir: dir, bus };
     let one = segment(1, Lane::Routine, 0, &[1, 1, 1]);
-    let index = house.segment(&one).await;
+    let index = test_route.segment(&one).await;
     for _ in 0..200 {
-        house.outcomes(&[intent(&one, index, 0, 3)]).await;
+        test_route.outcomes(&[intent(&one, index, 0, 3)]).await;
     }
-    house.outcomes(&[attempt(&one, 1, 1, 1, accepted())]).await;
-    let topic = house.bus.topic(OUTCOMES).unwrap();
+    test_route.outcomes(&[attempt(&one, 1, 1, 1, accepted())]).await;
+    let topic = test_route.bus.topic(OUTCOMES).unwrap();
     topic.trim(150).unwrap();
     assert!(topic.low() > 0);
-    let found = house.progress(ROUTE).await.take(Lane::Routine, index).unwrap();
+    let found = test_route.progress(ROUTE).await.take(Lane::Routine, index).unwrap();
     assert_eq!((found.intended_to, found.unresolved), (3, vec![(0, seen(&[])), (2, seen(&[]))]));
 }
 
@@ -130,14 +130,14 @@ fn a_set_of_parts_holds_any_number_an_octet_can_say() {
 
 #[tokio::test]
 async fn a_start_is_quiet_when_nothing_was_said_for_a_minute_and_a_route_once_in_a_process() {
-    let house = TestRoute::new();
-    let recovery = || Recovery::new(Arc::clone(&house.bus));
+    let test_route = TestRoute::new();
+    let recovery = || Recovery::new(Arc::clone(&test_route.bus));
     let later = |seconds: i64| NOW.plus_s(seconds);
     let once = recovery();
     assert!(once.of(ROUTE, NOW).await.unwrap().quiet, "nothing was ever said");
     assert!(!once.of(ROUTE, NOW).await.unwrap().quiet, "this process may have written since");
     assert!(once.of("other", NOW).await.unwrap().quiet);
-    house.outcomes(&[intent(&segment(1, Lane::Routine, 0, &[1]), 0, 0, 1)]).await;
+    test_route.outcomes(&[intent(&segment(1, Lane::Routine, 0, &[1]), 0, 0, 1)]).await;
     for (now, quiet) in [(later(0), false), (later(59), false), (later(61), true), (later(-600), false)] {
         assert_eq!(recovery().of(ROUTE, now).await.unwrap().quiet, quiet, "{now:?}");
     }

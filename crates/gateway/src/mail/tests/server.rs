@@ -53,7 +53,9 @@ impl Server {
             while let Ok((tcp, _)) = listener.accept().await {
                 let (state, manners) = (Arc::clone(&given), manners.clone());
                 let talking =
-                    tokio::spawn(async move { talk(Stream::plain(tcp).unwrap(), manners, &state).await });
+                    tokio::spawn(
+                        async move { connection(Stream::plain(tcp).unwrap(), manners, &state).await },
+                    );
                 given.connections.lock().unwrap().push(talking);
             }
         });
@@ -79,7 +81,10 @@ impl Server {
     /// on them.
     pub async fn cut(&self) {
         let there = self.abort();
-        while self.state.connections.lock().unwrap()[..there].iter().any(|talk| !talk.is_finished()) {
+        while self.state.connections.lock().unwrap()[..there]
+            .iter()
+            .any(|connection| !connection.is_finished())
+        {
             tokio::task::yield_now().await;
         }
     }
@@ -103,7 +108,7 @@ impl Drop for Server {
     }
 }
 
-async fn talk(mut stream: Stream, manners: Manners, state: &State) {
+async fn connection(mut stream: Stream, manners: Manners, state: &State) {
     if let Some(tls) = &manners.implicit_tls {
         let Ok(secured) = stream.into_tls_server(tls).await else { return };
         stream = secured;

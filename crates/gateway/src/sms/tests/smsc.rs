@@ -122,14 +122,14 @@ impl Smsc {
             let cores = Cores::from_handles(Vec::new());
             let serve = listener.serve(&cores, tls, move |stream, _| {
                 let smsc = handle.clone();
-                async move { smsc.talk(Link::new(stream)).await }
+                async move { smsc.connection(Link::new(stream)).await }
             });
             serve.await;
         });
         smsc
     }
 
-    async fn talk(self, mut link: Link) {
+    async fn connection(self, mut link: Link) {
         let wake = Arc::new(Notify::new());
         self.shared.lock().unwrap().wakes.push(Arc::clone(&wake));
         let config = Config { window: 1_000, peer_window: 10_000, ..Config::default() };
@@ -137,14 +137,14 @@ impl Smsc {
         let mut cut = self.cut.subscribe();
         cut.mark_unchanged();
         let release = self.release.subscribe();
-        let mut desk =
+        let mut send_queue =
             SubmitHandler { smsc: self, wake, bind: None, answers: Vec::new(), later: Vec::new(), release };
         tokio::select! {
-            _ = drive(&mut link, &mut session, &mut desk) => {}
+            _ = drive(&mut link, &mut session, &mut send_queue) => {}
             _ = cut.changed() => {}
         }
-        desk.smsc.shared.lock().unwrap().ends += 1;
-        desk.smsc.changed.notify_waiters();
+        send_queue.smsc.shared.lock().unwrap().ends += 1;
+        send_queue.smsc.changed.notify_waiters();
     }
 
     /// Connects to the gateway, and asks it to bind.
@@ -163,10 +163,10 @@ impl Smsc {
             };
             session.outbind(&asked, Instant::now()).unwrap();
             let release = smsc.release.subscribe();
-            let mut desk =
+            let mut send_queue =
                 SubmitHandler { smsc, wake, bind: None, answers: Vec::new(), later: Vec::new(), release };
-            let _ = drive(&mut Link::new(stream), &mut session, &mut desk).await;
-            desk.smsc.shared.lock().unwrap().ends += 1;
+            let _ = drive(&mut Link::new(stream), &mut session, &mut send_queue).await;
+            send_queue.smsc.shared.lock().unwrap().ends += 1;
         });
     }
 

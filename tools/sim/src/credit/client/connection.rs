@@ -245,21 +245,21 @@ impl net::Worker<ClientConnection> for Driver {
         }
     }
 
-    fn fill(&mut self, talk: &mut ClientConnection, now: Instant, writable: bool) {
+    fn fill(&mut self, connection: &mut ClientConnection, now: Instant, writable: bool) {
         if let Some(server) = self.opened.take() {
-            (talk.server, talk.began) = (Some(server), now);
+            (connection.server, connection.began) = (Some(server), now);
         }
         for token in self.unanswered.drain(..) {
-            talk.unanswered(token, now);
+            connection.unanswered(token, now);
         }
         if writable {
-            talk.go_on(now);
+            connection.go_on(now);
         }
-        let pauses = talk.live.values().filter_map(|session| match session.next() {
+        let pauses = connection.live.values().filter_map(|session| match session.next() {
             Next::Until(due) => Some(due),
             _ => None,
         });
-        self.due = pauses.chain(talk.next_begin().filter(|_| talk.server.is_some())).min();
+        self.due = pauses.chain(connection.next_begin().filter(|_| connection.server.is_some())).min();
     }
 
     fn deadline(&self) -> Option<Instant> {

@@ -154,9 +154,9 @@ pub async fn drill(options: Options) -> io::Result<Report> {
     let began = Instant::now();
     let start = Start { local, is_secured: false, watchdog: None, seed: since.subsec_nanos().into() };
     let connection = Connection::connecting(Arc::new(config), start, None, began);
-    let mut talk = ClientConnection::new(connection, options, since, began);
-    let end = drive(&mut Link::new(stream), &mut talk, &mut Driver::default()).await;
-    let mut report = talk.report().map_err(|why| io::Error::other(format!("{why} ({end:?})")))?;
+    let mut connection = ClientConnection::new(connection, options, since, began);
+    let end = drive(&mut Link::new(stream), &mut connection, &mut Driver::default()).await;
+    let mut report = connection.report().map_err(|why| io::Error::other(format!("{why} ({end:?})")))?;
     report.took = began.elapsed();
     Ok(report)
 }
