@@ -27,7 +27,7 @@ impl RunningServer {
             let keywords = setup.engine.keywords.clone();
             let changed = self.engine.change_parties(setup.parties.clone(), keywords).await;
             changed.map_err(|error| error.to_string())?;
-            told.push("who hears people, and keywords, changed".to_owned());
+            told.push("numbers of platforms, and keywords, changed".to_owned());
         }
         if let (Some(door), Some(new)) = (&self.doors.diameter, &setup.diameter)
             && self.applied.diameter.as_ref().is_none_or(|before| before.peers != new.peers)

@@ -36,17 +36,17 @@ impl fmt::Display for PacedUdpError {
             PacedUdpError::Option { name, why } => write!(out, "{name}: {why}"),
             PacedUdpError::NoAnswer { peer, within } => write!(
                 out,
-                "nobody answered at {peer} within {} s: start `campanile udp receive` there, with the same key; nothing was sent",
+                "no answer from {peer} within {} s: start `campanile udp receive` there, with the same key; nothing was sent",
                 within.as_secs()
             ),
             PacedUdpError::Refused { peer, why } => write!(out, "{peer} refused: {why}"),
             PacedUdpError::NeedsKey { peer } => write!(
                 out,
-                "{peer} is not on this machine: give both sides the same --key-file, so that nobody is flooded who did not ask for it"
+                "{peer} is not on this machine: give both sides the same --key-file. Without a key this could flood a machine that did not ask for it"
             ),
             PacedUdpError::Silent { peer, since } => write!(
                 out,
-                "{peer} has not said for {:.1} s what it gets; stopped, so that nobody is flooded who no longer listens",
+                "{peer} has sent no report for {:.1} s; stopped, since it may be gone. Start `campanile udp receive` there, then this again",
                 since.as_secs_f64()
             ),
             PacedUdpError::Io { what, error } => write!(out, "{what}: {error}"),

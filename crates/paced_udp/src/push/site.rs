@@ -207,7 +207,7 @@ impl Visit {
                     }
                 }
                 () = sleep(silence) => {
-                    return Err(Failed::ForNow(format!("nothing was heard of it for {} s", SILENCE_MAX.as_secs())));
+                    return Err(Failed::ForNow(format!("it was silent for {} s", SILENCE_MAX.as_secs())));
                 }
             }
         }
