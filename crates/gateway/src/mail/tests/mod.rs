@@ -405,7 +405,7 @@ async fn more_sessions_are_opened_only_while_one_is_not_enough() {
 async fn a_mail_that_comes_as_the_relay_ends_an_idle_session_goes_by_the_next_one() {
     let (test_route, server) = (TestRoute::new(), Server::start(Manners::default()).await);
     let running = test_route.start(route(&server));
-    test_route.until_health("up", |health| health.up).await;
+    let before = test_route.until_health("up", |health| health.up).await;
     tokio::time::sleep(super::session::IDLE_MIN + Duration::from_millis(50)).await;
     server.cut_at_next_octets();
     test_route.append(&segment(&people(1))).await;
@@ -413,7 +413,8 @@ async fn a_mail_that_comes_as_the_relay_ends_an_idle_session_goes_by_the_next_on
     assert!(matches!(ended[&0], AttemptResult::Accepted { .. }), "{:?}", ended[&0]);
     assert_eq!((server.connections(), server.mails().len()), (2, 1));
     let routes = test_route.bus.retained(ROUTES).unwrap();
-    assert!(RouteHealth::decode(&routes.value(ROUTE).unwrap()).unwrap().up);
+    let after = RouteHealth::decode(&routes.value(ROUTE).unwrap()).unwrap();
+    assert_eq!((after.up, after.since), (true, before.since), "the route was up all the time");
     running.stop().await;
 }
 
