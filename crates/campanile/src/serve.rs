@@ -25,7 +25,8 @@ pub async fn run(file: Option<PathBuf>, data: PathBuf) -> Result<(), String> {
     if let Some(address) = server.http {
         eprintln!("campanile listens on http://{address}; data is in {}", data.display());
     }
-    let mut signals = Signals::new().map_err(|error| format!("signal handlers cannot be installed: {error}"))?;
+    let mut signals =
+        Signals::new().map_err(|error| format!("signal handlers cannot be installed: {error}"))?;
     let mut ended = std::pin::pin!(server.ended());
     loop {
         tokio::select! {

@@ -3,6 +3,7 @@
 use super::message_query::MessageLook;
 use crate::api::{EngineError, Event, Keywords, MessageClientSettings, Report, Steer};
 use crate::messages::{Steered, Wanted as WantedMessages};
+use crate::plan::Classifier;
 use crate::record::LiveAlert;
 use records::{
     Alert, AlertNo, Answer, CallbackRequest, Choice, Delivery, DeliveryState, EndpointNo, MessageId, Route,
@@ -17,8 +18,13 @@ pub type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 pub enum ActorCommand {
     /// A door stored an alert.
     Accepted { alert: Box<Alert>, solved: Option<Reply<Solved>> },
-    /// A solve is through, that an owner of this epoch began.
-    Solved { no: AlertNo, epoch: u64, result: Result<(Box<LiveAlert>, u64), EngineError> },
+    /// A solve is through, that an actor of this epoch began, by these routes.
+    Solved {
+        no: AlertNo,
+        epoch: u64,
+        classifier: Arc<Classifier>,
+        result: Result<(Box<LiveAlert>, u64), EngineError>,
+    },
     /// Look at an alert. The actor answers for those in memory.
     Look { no: AlertNo, reply: oneshot::Sender<Option<Look>> },
     /// Some of its deliveries.

@@ -99,20 +99,28 @@ impl EngineActor {
                 let no = alert.no;
                 let result = solve(&parts, &classifier, *alert, &Handle::current());
                 if let Some(me) = me.upgrade() {
-                    let _ = me.blocking_send(ActorCommand::Solved { no, epoch, result });
+                    let _ = me.blocking_send(ActorCommand::Solved { no, epoch, classifier, result });
                 }
             });
         }
     }
 
-    /// A solve is through.
-    pub fn solved(&mut self, no: AlertNo, result: Result<(Box<LiveAlert>, u64), EngineError>) {
+    /// A solve is through. Routes that changed meanwhile have other classes than those that it gave.
+    pub fn solved(
+        &mut self,
+        no: AlertNo,
+        classifier: &Arc<Classifier>,
+        result: Result<(Box<LiveAlert>, u64), EngineError>,
+    ) {
         self.solving.running -= 1;
         self.start_solves();
         let waiters = self.solving.waiters.remove(&no).unwrap_or_default();
         match result {
             Ok((live, _people)) => {
                 self.take_in(*live);
+                if !Arc::ptr_eq(classifier, &self.route_table.classifier) {
+                    self.reclassify(no);
+                }
                 let solved = self.solved_as_told(no);
                 for waiter in waiters {
                     let _ = waiter.send(solved.clone().ok_or(EngineError::NotFound));

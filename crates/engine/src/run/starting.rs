@@ -427,7 +427,7 @@ impl EngineActor {
         Ok(())
     }
 
-    fn reclassify(&mut self, no: AlertNo) {
+    pub fn reclassify(&mut self, no: AlertNo) {
         let Some(live) = self.live_alerts.get(&no) else { return };
         let is_standing = live.metas.is_some();
         for endpoint in live.waiting() {
@@ -476,7 +476,9 @@ impl EngineActor {
                 self.observe_all(&alert, Vec::new(), now);
                 self.solve(alert, solved);
             }
-            ActorCommand::Solved { no, epoch, result } if epoch == self.epoch() => self.solved(no, result),
+            ActorCommand::Solved { no, epoch, classifier, result } if epoch == self.epoch() => {
+                self.solved(no, &classifier, result);
+            }
             // Of an earlier term of ours: it was begun anew.
             ActorCommand::Solved { .. } => {}
             ActorCommand::Look { no, reply } => {

@@ -25,6 +25,21 @@ async fn pause_gives_back_what_is_not_written_and_resume_sends_it_once(ground: T
     drop(carrier);
 }
 
+/// A solve of so many takes longer than a change of routes.
+const MANY: u64 = 4_000;
+
+async fn an_alert_that_is_solved_while_routes_change_is_sent_by_those_there_are_now(ground: TestBackend) {
+    let engine_under_test = ground.engine_under_test().await;
+    engine_under_test.people(crowd(MANY as usize)).await;
+    let submitted = engine_under_test.submit(|_| {}).await;
+    let mut routes = engine_under_test.routes.clone();
+    routes.reverse();
+    engine_under_test.engine.change_routes(routes).await.unwrap();
+    let carrier = engine_under_test.carrier(accepted);
+    engine_under_test.until(&submitted.alert, |report| report.counts.accepted == MANY).await;
+    drop(carrier);
+}
+
 async fn cancel_ends_what_is_not_yet_sent_and_says_so(ground: TestBackend) {
     let engine_under_test = ground.engine_under_test().await;
     engine_under_test.people(crowd(5)).await;
@@ -91,6 +106,7 @@ async fn an_alert_ends_when_its_time_runs_out(ground: TestBackend) {
 
 over_both!(
     pause_gives_back_what_is_not_written_and_resume_sends_it_once,
+    an_alert_that_is_solved_while_routes_change_is_sent_by_those_there_are_now,
     cancel_ends_what_is_not_yet_sent_and_says_so,
     retry_failed_tries_what_failed_and_nothing_else,
     retry_failed_with_nothing_failed_changes_nothing,
