@@ -8,8 +8,10 @@ use crate::groups::{FOREIGN_TESTS, SEEDS, Seeds};
 use std::path::Path;
 use std::process::Command;
 
-/// Binaries side by side: each has as many threads as there are processors.
+/// Binaries side by side.
 const WIDTH: usize = 2;
+/// Tests of a binary side by side: they wait for most of their time, those over servers above all.
+const THREADS: &str = "6";
 /// Cases of a property that says no number itself (proptest's own default).
 const PROPERTY_CASES: u32 = 256;
 
@@ -81,12 +83,16 @@ fn whole(binary: &Binary, part: TestPart) -> TestJob {
     let mut command = base(binary, part);
     let modules = FOREIGN_TESTS.iter().map(|(module, _)| *module);
     match part {
-        TestPart::Alone => modules.for_each(|module| {
-            command.args(["--skip", module]);
-        }),
-        TestPart::Foreign => {
-            command.args(modules);
+        TestPart::Alone => {
+            command.args(["--test-threads", THREADS]);
+            modules.for_each(|module| {
+                command.args(["--skip", module]);
+            });
         }
+        TestPart::Foreign => {
+            command.args(["--test-threads", THREADS]).args(modules);
+        }
+        // Seeds compute: as many threads as there are processors.
         TestPart::Seeds(seeds) => {
             command.args(seeds.tests);
         }
