@@ -17,8 +17,9 @@ pub(crate) struct Paper {
     pub(crate) sizes: Vec<Measured>,
 }
 
-/// Reruns each row of both tables on one server. The published gaps are divided by `time_scale`. Of `options`
-/// the program, the folder and when an append is done are taken; all else is as published.
+/// Reruns the rows of table 2 on one server and those of table 1 on another. The published gaps are divided by
+/// `time_scale`. Of `options` the program, the folder and when an append is done are taken; all else is as
+/// published.
 ///
 /// # Errors
 /// What did not work, in words.
@@ -26,7 +27,11 @@ pub(crate) async fn run(options: &HttpOptions, time_scale: f64) -> Result<Paper,
     let base = HttpOptions { channel: channels::MAIL, gap: GAP.div_f64(time_scale), ..options.clone() };
     let deployment = open(&base).await?;
     let mut submissions = Vec::new();
-    for (round, row) in (0..).zip(published::submissions()) {
+    let rows = published::submissions();
+    let count = rows.len();
+    for (round, row) in (0..).zip(rows) {
+        let requests = row.threads * row.requests_per_thread;
+        eprintln!("row {} of {count}: {requests} alerts to {} endpoints each …", round + 1, row.endpoints);
         let options = HttpOptions {
             endpoints: row.endpoints,
             threads: row.threads,
@@ -43,7 +48,9 @@ pub(crate) async fn run(options: &HttpOptions, time_scale: f64) -> Result<Paper,
         ours.scenario = "http-paper";
         submissions.push(ours);
     }
-    let sizes = sizes::run_in(&deployment, &base.fsync).await?;
+    drop(deployment);
+    eprintln!("sizes of submissions …");
+    let sizes = sizes::run(&base).await?;
     Ok(Paper { submissions, sizes })
 }
 

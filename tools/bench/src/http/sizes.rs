@@ -2,7 +2,7 @@
 //! compressed, and as a group.
 
 use super::{HttpOptions, check_one, open, submission};
-use crate::deployment::{Api, ServerWithCarriers, fdatasync_p50_us};
+use crate::deployment::{Api, fdatasync_p50_us};
 use crate::measured::{Measured, percentile, shown};
 use crate::published::{self, MessageSize};
 use async_compression::tokio::write::{GzipEncoder, ZstdEncoder};
@@ -24,18 +24,13 @@ struct Submission {
     body: Vec<u8>,
 }
 
-/// Measures the table against a server of its own. Of `options` the program, the folder and when an append is
-/// done are taken.
+/// Measures the table against a server of its own, whose people are imported first. Of `options` the program,
+/// the folder and when an append is done are taken.
 ///
 /// # Errors
 /// What did not work, in words.
 pub(crate) async fn run(options: &HttpOptions) -> Result<Vec<Measured>, String> {
     let deployment = open(&HttpOptions { channel: channels::MAIL, ..options.clone() }).await?;
-    run_in(&deployment, &options.fsync).await
-}
-
-/// Measures the table against a server that runs. Its people are imported first.
-pub(super) async fn run_in(deployment: &ServerWithCarriers, fsync: &str) -> Result<Vec<Measured>, String> {
     let (api, table) = (deployment.server.api()?, published::message_sizes());
     let people = people(&table);
     import(&api, &people).await?;
@@ -44,7 +39,7 @@ pub(super) async fn run_in(deployment: &ServerWithCarriers, fsync: &str) -> Resu
         let fdatasync_us =
             fdatasync_p50_us(deployment.folder()).map_err(|error| format!("fdatasync: {error}"))?;
         let audience = people.iter().take(row.endpoints as usize).map(address).collect();
-        let mut one = measure(&api, row, audience).await?.with("fsync", fsync);
+        let mut one = measure(&api, row, audience).await?.with("fsync", options.fsync.as_str());
         one.peak_rss_mb = Some(deployment.usage().0.peak_rss as f64 / 1e6);
         one.fdatasync_p50_us = Some(fdatasync_us);
         measured.push(one);
