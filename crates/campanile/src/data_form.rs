@@ -31,7 +31,7 @@ pub fn note_in_folder(data: &Path) -> Result<(), String> {
                 Some(_) => {}
                 None => {
                     return Err(format!(
-                        "{} is damaged: it should say \"{WORDS}{DATA_FORM}\"; put the right one back",
+                        "{} is damaged: it should contain \"{WORDS}{DATA_FORM}\"; restore it from a backup",
                         path.display()
                     ));
                 }
@@ -79,7 +79,7 @@ pub async fn note_on_bus(topic: &dyn Topic, name: &str) -> Result<(), String> {
             Err(error) => return Err(said(error)),
         }
     }
-    Err(format!("[bus]: the topic {name:?} grows all the time"))
+    Err(format!("[bus]: the topic {name:?} keeps growing while it is read"))
 }
 
 fn newer(place: &str, form: u32) -> String {

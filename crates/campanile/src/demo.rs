@@ -110,12 +110,15 @@ async fn import(api: &DemoApi, town: &Town) -> Result<u64, String> {
         .header("content-type", "application/x-ndjson")
         .body(people);
     let answer = api.send(request).await?;
-    answer["imported"].as_u64().ok_or_else(|| format!("the import says {answer}"))
+    answer["imported"].as_u64().ok_or_else(|| format!("unexpected answer to the import: {answer}"))
 }
 
 async fn submit(api: &DemoApi) -> Result<String, String> {
     let answer = api.post("/api/v1/alerts", &town::alert()).await?;
-    answer["id"].as_str().map(str::to_owned).ok_or_else(|| format!("the alert says {answer}"))
+    answer["id"]
+        .as_str()
+        .map(str::to_owned)
+        .ok_or_else(|| format!("unexpected answer to the alert: {answer}"))
 }
 
 /// Draws until everybody is accounted for as the town knows it, or patience ends.
@@ -162,12 +165,12 @@ async fn account(
     let complete = missing == 0 && wanted == told;
     if complete {
         println!(
-            "  Every one of the {} people is accounted for, and every count is what the town says it must be.",
+            "  Every one of the {} people is accounted for, and every count equals the town's own.",
             seen.len()
         );
     } else {
         println!(
-            "  NOT accounted for: {missing} people missing; the town says {wanted:?}, the report {told:?}"
+            "  NOT accounted for: {missing} people missing; the town counts {wanted:?}, the report {told:?}"
         );
     }
     Ok(complete)

@@ -24,7 +24,7 @@ impl Keys {
         let says = |error: std::io::Error| format!("the secrets in {}: {error}", path.display());
         match std::fs::read(&path) {
             Ok(octets) => Keys::of(&octets).ok_or_else(|| {
-                format!("{} is damaged: it should hold {} octets; put the right one back, or remove it (links and addresses in messages already sent will no longer work)", path.display(), 3 * SECRET_OCTETS)
+                format!("{} is damaged: it should hold {} octets; restore it from a backup, or remove it (then links and addresses in messages already sent stop working)", path.display(), 3 * SECRET_OCTETS)
             }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let octets = Keys::random()?;
@@ -70,7 +70,7 @@ fn random(octets: usize) -> Result<Vec<u8>, String> {
     use ring::rand::SecureRandom;
     let mut secret = vec![0; octets];
     let filled = ring::rand::SystemRandom::new().fill(&mut secret);
-    filled.map_err(|_| "the operating system gives no random numbers".to_owned())?;
+    filled.map_err(|_| "the operating system returned no random numbers".to_owned())?;
     Ok(secret)
 }
 

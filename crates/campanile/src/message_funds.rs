@@ -150,6 +150,6 @@ fn charge_own(
 /// Ends the books: what was asked is on disk.
 pub(crate) async fn close(ledger: Ledger) {
     if tokio::task::spawn_blocking(move || ledger.stop()).await.is_err() {
-        tracing::error!("the ledger did not close in order");
+        tracing::error!("the ledger did not close cleanly");
     }
 }

@@ -42,7 +42,7 @@ impl RunningServer {
             told.push("prices and rules of accounts changed".to_owned());
             if !books.prices().are_configs {
                 told.push(
-                    "tariffs were set by API, and stay: DELETE /api/v1/tariffs has the config's hold"
+                    "tariffs set by API stay in force: use DELETE /api/v1/tariffs to return to those of the config"
                         .to_owned(),
                 );
             }
@@ -53,7 +53,7 @@ impl RunningServer {
         }
         if **self.defaults.load() != setup.defaults {
             self.defaults.store(Arc::new(setup.defaults.clone()));
-            told.push("what is known of addresses changed".to_owned());
+            told.push("the region of addresses changed".to_owned());
         }
         told.extend(
             self.setup
@@ -110,7 +110,7 @@ impl RunningServer {
             return Ok(None);
         }
         if wants_simulator {
-            return Ok(Some("wants a simulator: that needs a restart"));
+            return Ok(Some("needs a new simulator: that needs a restart"));
         }
         let Some(before) = self.ways.get(name).cloned() else {
             self.open_gateway(way)?;
@@ -130,7 +130,7 @@ impl RunningServer {
             self.ways.insert(name.clone(), way.clone());
             return Ok(Some(match changed {
                 Changed::Nothing | Changed::InPlace => "changed, its sessions stay bound",
-                Changed::Rebound => "changed, its sessions are bound anew",
+                Changed::Rebound => "changed, its sessions bind again",
             }));
         }
         self.close_gateway(name).await;

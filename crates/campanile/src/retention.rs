@@ -31,7 +31,10 @@ pub async fn keep(setup: Setup, store: SharedStore, engine: Engine) {
         if engine.leader() == engine::Leader::Here
             && let Err(error) = look(&setup.data, &setup.retention, &store, &engine).await
         {
-            tracing::error!(error, "old alerts are kept: they could not be exported or removed");
+            tracing::error!(
+                error,
+                "old alerts could not be exported or removed: they stay, and are tried again"
+            );
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
@@ -45,7 +48,7 @@ async fn forget_media(setup: &Setup) {
     match removed.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
         Ok(0) => {}
         Ok(files) => tracing::info!(files, "attachments past their time were removed"),
-        Err(error) => tracing::warn!(%error, "attachments past their time are kept"),
+        Err(error) => tracing::warn!(%error, "attachments past their time could not be removed"),
     }
 }
 

@@ -41,7 +41,7 @@ pub async fn run(file: Option<PathBuf>, data: PathBuf) -> Result<(), String> {
             }
         }
     }
-    tracing::info!("closing: doors first, then what is under way");
+    tracing::info!("closing: the doors first, then the routes, once their messages under way are done");
     server.close().await;
     Ok(())
 }
@@ -96,13 +96,13 @@ fn problem(field: &str, reason: &str) -> engine::Problem {
 
 fn said(answer: &Answer) {
     match answer {
-        Ok(changes) => tracing::info!(changes = changes.join("; "), "the config was read again"),
+        Ok(changes) => tracing::info!(changes = changes.join("; "), "the config was reloaded"),
         Err(problems) => {
             for problem in problems {
                 tracing::error!(
                     field = problem.field,
                     problem.reason,
-                    "the config is bad; nothing was changed"
+                    "the config has a problem; nothing was changed"
                 );
             }
         }

@@ -387,7 +387,7 @@ impl RunningServer {
             crate::message_funds::close(ledger).await;
         }
         if let Err(error) = self.store.close().await {
-            tracing::error!(%error, "the store did not close in order");
+            tracing::error!(%error, "the store did not close cleanly");
         }
         self.cores.stop();
     }

@@ -69,7 +69,7 @@ async fn shared(servers: &SharedServers, data: &Path) -> Result<Opened, String> 
 async fn aside<T: Send + 'static>(
     open: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
-    tokio::task::spawn_blocking(open).await.map_err(|error| format!("opening it ended badly: {error}"))?
+    tokio::task::spawn_blocking(open).await.map_err(|error| format!("opening failed: {error}"))?
 }
 
 /// The secrets that the first process left; a bus that belongs to another database is refused: its segments
@@ -101,7 +101,7 @@ async fn belonging(store: &SharedStore, bus: &Arc<dyn bus::Bus>) -> Result<Keys,
     }
     data_form::note_on_bus(&*topic, HOUSE).await?;
     Keys::of(secrets)
-        .ok_or_else(|| "[bus]: the topic \"house\" holds no secrets: use another bus.prefix".to_owned())
+        .ok_or_else(|| "[bus]: the topic \"house\" has no secrets: use another bus.prefix".to_owned())
 }
 
 #[cfg(test)]

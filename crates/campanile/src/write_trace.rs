@@ -35,7 +35,7 @@ fn noting(path: &Path, start: Instant, born: Duration) -> io::Result<WriteObserv
         // seen enough.
         let line = format!("{route} {messages} {} {}\n", since(before), since(after));
         if let Err(error) = (&file).write_all(line.as_bytes()) {
-            tracing::error!(%error, "a write stamp is lost");
+            tracing::error!(%error, "a write stamp could not be written");
         }
     }))
 }

@@ -133,7 +133,7 @@ impl Running {
 
     pub(crate) async fn change_erased(&self, settings: Box<dyn Any + Send>) -> Result<Changed, Vec<Problem>> {
         let refused = |reason: &str| Err(vec![Problem { field: "name", reason: reason.to_owned() }]);
-        let Some(changes) = &self.changes else { return refused("takes no other settings while it runs") };
+        let Some(changes) = &self.changes else { return refused("cannot change its settings while it runs") };
         let (answer, answered) = oneshot::channel();
         if changes.send(SettingsChange { settings, answer }).await.is_err() {
             return refused("the route has ended");

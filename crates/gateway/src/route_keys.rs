@@ -12,7 +12,7 @@ section! {
         /// disk: a renamed route loses the messages that wait for it.
         #[manual(required, example = "carrier-1")]
         name: String = String::new(),
-        /// Its channel: what it carries, and by which protocol. Each channel has keys of its own.
+        /// Its channel. Each channel has its own protocol and keys.
         #[manual(required, example = "sms")]
         channel: Option<ChannelNumber> as Option<ChannelName> = None,
         /// Live alerts use live routes only, drills drill routes only.
@@ -21,33 +21,32 @@ section! {
         /// `host:port` of the SMSC or relay, for channels that connect to one.
         #[manual(default = "none; needed unless `sim` is true", example = "smsc.example:2775")]
         address: Option<String> = None,
-        /// Instead of an address: a simulator in this process answers, by a real listener; reports then show
-        /// `simulated`.
+        /// Instead of an address: the route connects to a simulator in this process, over a real socket;
+        /// reports then show `simulated`.
         sim: bool = false,
-        /// Messages per second over all sessions, for SMS parts, for edge sites copies that are begun; 0 is
-        /// unlimited.
+        /// Messages per second over all sessions (SMS: parts; edge sites: pushes begun); 0 is unlimited.
         #[manual(example = 5.0)]
         rate: f64 = 0.0,
-        /// Beginnings of addresses that the route is for; for SMS such as `"+46"`. None: all.
+        /// Prefixes of the addresses that the route takes; for SMS such as `"+46"`. None: all.
         #[manual(example = ["+46", "+47"])]
         prefixes: Vec<String> = Vec::new(),
-        /// Senders whose messages it is for. None: all.
+        /// Senders whose messages it takes. None: all.
         #[manual(example = ["CITY", "+4670000"])]
         senders: Vec<String> = Vec::new(),
-        /// Accounts whose messages it is for. None: all.
+        /// Accounts whose messages it takes. None: all.
         #[manual(example = ["default"])]
         accounts: Vec<String> = Vec::new(),
-        /// Among routes that fit, lower goes first.
+        /// Among routes that take a message, the lowest priority goes first.
         priority: i32 = 0,
-        /// Minor units for a part, at least 0; among equal priorities lower goes first.
+        /// Minor units for a part, at least 0; among equal priorities the lowest cost goes first.
         cost: i64 = 0,
         /// Share among routes that are equal otherwise; at least 1.
         weight: u32 = 1,
-        /// Longest time in which a message is tried, by this server and by the network; for SMS at most 99d.
-        /// Of an edge route: how long a push goes on, 1s to 24h; until then late sites get the archive too.
+        /// Longest time in which this server and the network try a message; for SMS at most 99d. On an edge
+        /// route: duration of a push, 1s to 24h; sites that connect late, but within it, get the archive too.
         #[manual(default = "the alert's own end; 10m of an edge route", example = "24h")]
         validity: Option<Duration> = None,
-        /// Whether the network sends receipts: a delivery that waits for one may wait for it.
+        /// Whether the network sends receipts. If not, no delivery waits for one.
         #[manual(default = "as networks of the channel do: true for sms and edge", example = true)]
         receipts: Option<bool> = None,
     }

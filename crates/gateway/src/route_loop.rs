@@ -238,8 +238,14 @@ impl<S: RouteSessions> RouteLoop<S> {
     fn accept(&self, change: SettingsChange) -> Option<(Step, Checked<S>)> {
         let checked = match change.settings.downcast::<S::Settings>() {
             Ok(settings) if settings.name() == self.name() => Checked::new(*settings, &self.context),
-            Ok(_) => Err(vec![Problem { field: "name", reason: "a route keeps its name".to_owned() }]),
-            Err(_) => Err(vec![Problem { field: "channel", reason: "a route keeps its channel".to_owned() }]),
+            Ok(_) => Err(vec![Problem {
+                field: "name",
+                reason: "the name of a running route cannot change".to_owned(),
+            }]),
+            Err(_) => Err(vec![Problem {
+                field: "channel",
+                reason: "the channel of a running route cannot change".to_owned(),
+            }]),
         };
         // The caller may have gone: the change is made even so.
         match checked {

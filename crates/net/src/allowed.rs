@@ -38,7 +38,7 @@ impl FromStr for AllowedIp {
             Some((address, bits)) => (address, Some(bits)),
             None => (text, None),
         };
-        let wrong = || format!("{text:?} is no address or network such as 10.0.0.0/8");
+        let wrong = || format!("{text:?} is not an address or network such as 10.0.0.0/8");
         let network: IpAddr = address.parse().map_err(|_| wrong())?;
         let width = if network.is_ipv4() { 32 } else { 128 };
         let bits = match bits {

@@ -109,7 +109,7 @@ impl Listener {
             cores.spawn_on(cores.next(), async move {
                 match accepted.prepare(tls).await {
                     Ok(stream) => each(stream, peer).await,
-                    Err(error) => tracing::info!(%error, %peer, "a connection ended before it began"),
+                    Err(error) => tracing::info!(%error, %peer, "a connection failed during its handshake"),
                 }
                 drop(permit);
             });

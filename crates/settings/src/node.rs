@@ -119,7 +119,7 @@ pub(crate) fn listed(text: &str, place: &Place) -> Result<Vec<Node>, String> {
             Kind::List(items) => {
                 Ok(items.into_iter().map(|item| Node { place: place.clone(), ..item }).collect())
             }
-            _ => Err("is no list".to_owned()),
+            _ => Err("is not a list".to_owned()),
         };
     }
     let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
@@ -165,7 +165,7 @@ fn set(node: &mut Node, keys: &[String], value: &str, place: &Place) -> Result<(
             set(&mut entry.node, rest, value, place)
         }
         Kind::List(items) => {
-            let index: usize = key.parse().map_err(|_| format!("{key:?} is no place in a list"))?;
+            let index: usize = key.parse().map_err(|_| format!("{key:?} is not an index of a list"))?;
             if index > items.len() {
                 return Err(format!("the list has {} entries: the next is {}", items.len(), items.len()));
             }

@@ -181,7 +181,7 @@ pub fn format_text(text: &str) -> String {
 /// # Errors
 /// What is wrong with it, in words.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no duration, such as 500ms, 30s, 5m, 2h or 7d");
+    let wrong = || format!("{text:?} is not a duration, such as 500ms, 30s, 5m, 2h or 7d");
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().map_err(|_| wrong())?;

@@ -33,7 +33,7 @@ fn check_below(rule: &Rule, depth: usize, tests: &mut usize) -> Result<(), Strin
     match rule {
         Rule::All(rules) | Rule::Any(rules) => {
             if rules.is_empty() {
-                return Err("an all or any of nothing is not a rule".to_owned());
+                return Err("an empty all or any is not a rule".to_owned());
             }
             rules.iter().try_for_each(|rule| check_below(rule, depth + 1, tests))
         }
@@ -53,7 +53,7 @@ fn check_test(attribute: &str, test: &Test) -> Result<(), String> {
         return Err("a test names no attribute".to_owned());
     }
     match test {
-        Test::In(values) if values.is_empty() => Err(format!("{attribute} in nothing fits nobody")),
+        Test::In(values) if values.is_empty() => Err(format!("{attribute} in an empty list matches nobody")),
         Test::In(values) if values.len() > RULE_VALUES_MAX => {
             Err(format!("{attribute} in {} values, at most {RULE_VALUES_MAX} are allowed", values.len()))
         }

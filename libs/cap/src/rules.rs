@@ -46,7 +46,7 @@ pub(crate) fn of_header(alert: &Alert) -> Vec<Breach> {
         breaches.push(Breach::advice(
             "info",
             Rule::Missing,
-            "is not there: the alert says nothing to anybody",
+            "is missing: the alert has no text for its recipients",
         ));
     }
     breaches

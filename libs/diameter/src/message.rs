@@ -44,13 +44,13 @@ impl fmt::Display for MessageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             MessageError::Truncated { octets } => {
-                write!(f, "{octets} octets are no message: its header alone has {HEADER_OCTETS}")
+                write!(f, "{octets} octets are too few for a message: the header alone has {HEADER_OCTETS}")
             }
             MessageError::Version { version } => {
-                write!(f, "the peer speaks version {version} of Diameter, and only 1 exists")
+                write!(f, "the peer uses version {version} of Diameter; only version 1 exists")
             }
             MessageError::Length { length, octets } => {
-                write!(f, "the message says it has {length} octets and stands in a frame of {octets}")
+                write!(f, "the message's length field is {length}, its frame has {octets} octets")
             }
         }
     }

@@ -479,7 +479,7 @@ impl Drop for Embedded {
         let groups: Vec<Arc<LogGroup>> = lock(&self.groups).values().cloned().collect();
         for group in groups {
             if let Err(error) = group.save() {
-                tracing::warn!(%error, "Acknowledgements could not be written; some records will be given out again.");
+                tracing::warn!(%error, "Acknowledgements could not be written; some records will be delivered again.");
             }
         }
         let memories: Vec<OpenTopic> = read(&self.topics).values().cloned().collect();
@@ -487,7 +487,7 @@ impl Drop for Embedded {
             if let OpenTopic::Memory(memory) = held {
                 memory.close();
                 if let Err(error) = memory.settle() {
-                    tracing::warn!(%error, "Where a topic in memory ended could not be written; it skips some indexes.");
+                    tracing::warn!(%error, "The last index of a topic in memory could not be written; the topic skips some indexes.");
                 }
             }
         }

@@ -75,7 +75,7 @@ impl Reserve {
         tracing::warn!(
             octets = held.octets - left,
             left,
-            "The disk is full: an emergency takes of its reserve."
+            "The disk is full: an emergency uses the space reserved for emergencies."
         );
         held.octets = left;
         self.is_given.store(true, Ordering::Release);
@@ -91,7 +91,7 @@ impl Reserve {
             match file.allocate(next) {
                 Ok(()) => octets = next,
                 Err(error) => {
-                    tracing::warn!(%error, octets, "The reserve for emergencies is not whole.");
+                    tracing::warn!(%error, octets, "The disk has no room for the whole reserve for emergencies.");
                     break;
                 }
             }

@@ -209,7 +209,7 @@ impl Retained for LogRetained {
 impl Chore for LogRetained {
     fn run(&self) {
         if let Err(error) = self.compact() {
-            tracing::warn!(topic = self.log.name(), %error, "A retained topic could not be rewritten; it works on.");
+            tracing::warn!(topic = self.log.name(), %error, "A retained topic could not be compacted; it stays in use.");
         }
     }
 }

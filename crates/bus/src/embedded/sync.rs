@@ -217,7 +217,7 @@ impl SyncPool {
             way.running += 1;
         }
         if let Err(error) = log.sync_beside() {
-            tracing::error!(topic = log.name(), %error, "A topic stops.");
+            tracing::error!(topic = log.name(), %error, "A sync failed: the topic takes no more appends until a restart.");
         }
         let mut way = lock(&log.way);
         way.running -= 1;

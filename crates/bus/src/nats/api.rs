@@ -118,9 +118,7 @@ impl Fault {
                 let said = format!("{what}: {} ({})", refusal.description, refusal.err_code);
                 match refusal.err_code {
                     _ if no_room => BusError::DiskFull { topic: what.to_owned() },
-                    code::NOT_ENABLED => {
-                        BusError::Unfit { why: format!("{said}: switch JetStream on there") }
-                    }
+                    code::NOT_ENABLED => BusError::Unfit { why: format!("{said}: enable JetStream there") },
                     code::STORE_FAILED => BusError::Io { topic: what.to_owned(), why: refusal.description },
                     _ if matches!(refusal.code, 429 | 503) => BusError::Unreachable { why: said },
                     code::CLUSTER_NO_PEERS | code::CLUSTER_NOT_LEADER | code::BATCH_INCOMPLETE => {

@@ -182,7 +182,7 @@ fn addresses(url: &str) -> Result<(Vec<ServerAddr>, Option<Credentials>), BusErr
         let host = host.trim();
         // The address without its secret is what may be shown.
         let bad = || BusError::Unreachable {
-            why: format!("{host:?} is no address of a server: nats://host:port[,host:port…] is expected"),
+            why: format!("{host:?} is not an address of a server: use nats://host:port[,host:port…]"),
         };
         if host.is_empty() {
             return Err(bad());
@@ -287,10 +287,8 @@ async fn asked_of_client(options: &Options, epoch: watch::Sender<u64>) -> Result
             async move {
                 match event {
                     Event::Connected => epoch.send_modify(|epoch| *epoch += 1),
-                    Event::Disconnected => tracing::warn!(
-                        "The connection to the servers behind the bus is lost; another is tried."
-                    ),
-                    other => tracing::debug!(event = %other, "The client of the bus says something."),
+                    Event::Disconnected => tracing::warn!("The connection to NATS is lost; reconnecting."),
+                    other => tracing::debug!(event = %other, "Event of the NATS client."),
                 }
             }
         });
@@ -317,11 +315,11 @@ async fn asked_of_client(options: &Options, epoch: watch::Sender<u64>) -> Result
 /// The version that the server told when the connection was made.
 fn check_server(client: &Client) -> Result<(), BusError> {
     let Some(info) = client.try_server_info() else {
-        return Err(BusError::Unreachable { why: "the server told nothing of itself".to_owned() });
+        return Err(BusError::Unreachable { why: "the server sent no INFO".to_owned() });
     };
     // In a cluster another server may have it.
     if !info.jetstream && info.cluster.is_none() {
-        let why = format!("{}:{} runs without JetStream: switch it on there", info.host, info.port);
+        let why = format!("{}:{} runs without JetStream: enable it there", info.host, info.port);
         return Err(BusError::Unfit { why });
     }
     let (major, minor) = SERVER_VERSION_MIN;
@@ -358,8 +356,8 @@ async fn look(link: Weak<NatsLink>) {
         let answers = lost < LOOKS_LOST_MAX;
         let before = link.answers.swap(answers, Ordering::Relaxed);
         match (before, answers) {
-            (true, false) => tracing::warn!("The servers behind the bus do not answer; they are asked on."),
-            (false, true) => tracing::info!("The servers behind the bus answer again."),
+            (true, false) => tracing::warn!("NATS does not answer; retrying."),
+            (false, true) => tracing::info!("NATS answers again."),
             _ => {}
         }
     }

@@ -257,7 +257,7 @@ impl NatsTopic {
             match stream::trim(&self.link, &self.names.stream, &self.name, below).await {
                 Ok(()) => drop(lock(&self.trims).due.pop_front()),
                 Err(error) => {
-                    tracing::warn!(topic = self.name, below, %error, "Records could not be let go of; tried again.");
+                    tracing::warn!(topic = self.name, below, %error, "Records could not be deleted; retrying.");
                     tokio::time::sleep(TRIMS_TOGETHER).await;
                 }
             }

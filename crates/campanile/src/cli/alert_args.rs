@@ -15,68 +15,68 @@ const BODY_OCTETS_MAX: u64 = 64 << 20;
 fn audience_help() -> String {
     let address = |channel: &&dyn channels::Channel| format!("{}:{}", channel.name(), channel.example());
     let addresses: Vec<String> = channels::ALL.iter().map(address).collect();
-    format!("Whom: all, group:G, group:G/CHANNEL, recipient:R, {}; again for more", addresses.join(", "))
+    format!("Audience: all, group:G, group:G/CHANNEL, recipient:R, {}; repeat for more", addresses.join(", "))
 }
 
 fn channel_help() -> String {
-    format!("Only by these channels: {}", channels::names().collect::<Vec<_>>().join(", "))
+    format!("Use these channels only: {}", channels::names().collect::<Vec<_>>().join(", "))
 }
 
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct AlertArgs {
     #[arg(long, value_name = "ENTRY", required_unless_present = "body", help = audience_help())]
     pub audience: Vec<String>,
-    /// Whom not; again for more
+    /// Entries to exclude from the audience; repeat for more
     #[arg(long, value_name = "ENTRY")]
     pub exclude: Vec<String>,
-    /// What is said; {{name}} and other attributes are filled in
+    /// Text of the alert; {{name}} and other attributes are filled in
     #[arg(long, value_name = "TEXT", required_unless_present = "body")]
     pub text: Option<String>,
-    /// The subject, where there is one
+    /// Subject, on channels that have one
     #[arg(long, value_name = "TEXT")]
     pub headline: Option<String>,
     #[arg(long, value_name = "LIST", value_delimiter = ',', help = channel_help())]
     pub channel: Vec<String>,
-    /// Ask for an answer
+    /// Request an answer
     #[arg(long)]
     pub require_answer: bool,
-    /// What can be answered: KEY=LABEL; again for more (asks for an answer)
+    /// A possible answer, KEY=LABEL; repeat for more (requests an answer)
     #[arg(long, value_name = "KEY=LABEL")]
     pub choice: Vec<String>,
-    /// all, first-reachable, or escalate:5m (the next device of who has not answered)
+    /// all devices, first-reachable, or escalate:5m (after 5m without an answer the person's next device)
     #[arg(long, value_name = "HOW")]
     pub strategy: Option<String>,
-    /// How far a delivery must get to count
+    /// State that a delivery must reach to count
     #[arg(long, value_parser = ["accepted", "delivered", "answered"])]
     pub terminal: Option<String>,
-    /// Nothing is sent before: a time (RFC 3339) or a duration from now, such as 30m
+    /// Earliest time to send (RFC 3339), or a duration from now, such as 30m
     #[arg(long, value_name = "WHEN")]
     pub not_before: Option<String>,
-    /// Nothing is tried after: a time (RFC 3339) or a duration from now, such as 4h
+    /// Latest time to send (RFC 3339), or a duration from now, such as 4h
     #[arg(long, value_name = "WHEN")]
     pub expires: Option<String>,
-    /// Its lane
+    /// Priority
     #[arg(long, value_parser = ["emergency", "urgent", "routine"])]
     pub priority: Option<String>,
-    /// When nobody knows what became of a message
+    /// Handling of messages whose outcome is unknown
     #[arg(long, value_parser = ["resend", "hold"])]
     pub on_unknown: Option<String>,
-    /// Shown as sender, where the route allows it
+    /// Sender to show, where the route allows it
     #[arg(long, value_name = "NAME")]
     pub sender: Option<String>,
-    /// A drill goes by drill routes only, marked as an exercise
+    /// A drill uses drill routes only and is marked as an exercise
     #[arg(long, value_parser = ["live", "drill"])]
     pub mode: Option<String>,
-    /// Only those who take part in drills
+    /// Only recipients that take part in drills
     #[arg(long)]
     pub participants_only: bool,
-    /// Shown at once and not kept (SMS)
+    /// Show on the screen at once, without storing (SMS)
     #[arg(long)]
     pub flash: bool,
-    /// Who is told how it goes
+    /// URL for callbacks on the alert's progress
     #[arg(long, value_name = "URL")]
     pub callback: Option<String>,
-    /// A file with the whole alert as the API takes it (- is standard input); options go over it
+    /// A file with the alert as JSON, as for the API (- is standard input); options override it
     #[arg(long, value_name = "FILE")]
     pub body: Option<PathBuf>,
 }
@@ -134,7 +134,7 @@ fn read_body(file: &PathBuf) -> Result<Map<String, Value>, Failure> {
     }
     match serde_json::from_str(&text) {
         Ok(Value::Object(body)) => Ok(body),
-        Ok(_) => Err(fails("is no JSON object".to_owned())),
+        Ok(_) => Err(fails("is not a JSON object".to_owned())),
         Err(error) => Err(fails(error.to_string())),
     }
 }

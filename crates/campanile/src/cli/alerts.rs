@@ -99,7 +99,7 @@ pub(super) async fn steer(one: One, verb: &'static str) -> Outcome {
     if one.format.is_json() {
         return print(&format!("{alert}\n"));
     }
-    print(&format!("alert {} is {}\n", one.id, alert["state"].as_str().unwrap_or("as told")))
+    print(&format!("alert {} is {}\n", one.id, alert["state"].as_str().unwrap_or("changed")))
 }
 
 pub(super) async fn report(report: ReportCommand) -> Outcome {

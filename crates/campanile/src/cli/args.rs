@@ -14,7 +14,7 @@ const URL: &str = "http://127.0.0.1:8080";
 #[command(
     name = "campanile",
     version,
-    about = "Takes an alert to everyone it is meant for, on every device they carry, and tells how far it has got.",
+    about = "Sends alerts to people on every device they have, and reports the state of every copy.",
     disable_help_subcommand = true,
     after_help = "Examples:
   campanile demo
@@ -22,7 +22,7 @@ const URL: &str = "http://127.0.0.1:8080";
   campanile recipients import people.csv
   campanile alert send --audience group:staff --text \"Leave the building\" --watch
 
-`campanile COMMAND --help` says more, with examples."
+`campanile COMMAND --help` has details and examples."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -31,7 +31,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
-    /// Run everything the config switches on
+    /// Run the server: everything the config enables
     #[command(after_help = "Examples:
   campanile serve
   campanile serve --config /etc/campanile.toml --data /var/lib/campanile
@@ -46,19 +46,19 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
   campanile demo --recipients 200 --exit
   campanile demo --charging --realm '*.3gppnetwork.org' --diameter 10.0.0.5:3868 --origin-host ocs.epc.mnc001.mcc001.3gppnetwork.org")]
     Demo(Demo),
-    /// Read the config and say every problem with its line
+    /// Check the config: every problem, with its line
     #[command(after_help = "Examples:
   campanile check
   campanile check --config /etc/campanile.toml --data /var/lib/campanile
   campanile check --format json")]
     Check(Check),
-    /// The config's manual
+    /// The manual of the config
     #[command(subcommand)]
     Config(ConfigCommand),
     /// People: import, export, list
     #[command(subcommand)]
     Recipients(Recipients),
-    /// Alerts: send, follow, steer, report
+    /// Alerts: send, follow, pause, resume, cancel, report
     #[command(subcommand)]
     Alert(AlertCommand),
     /// Forecast an alert: audience, routes, duration, cost; sends nothing
@@ -69,16 +69,16 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     /// Tokens: create, list, revoke
     #[command(subcommand)]
     Token(Token),
-    /// The world outside, for drills and development
+    /// Simulators of carriers, mail and people, for drills and development
     #[command(subcommand)]
     Sim(Sim),
-    /// Load and measure, by the program campanile-bench
+    /// Benchmarks, run by the program campanile-bench
     #[command(after_help = "Examples:
   campanile bench --help
   campanile bench alert --recipients 100000
   campanile bench smpp --side gateway --connections 20")]
     Bench(Bench),
-    /// The books
+    /// The ledger: audit, export
     #[command(subcommand)]
     Ledger(LedgerCommand),
     /// Paced traffic: send, receive
@@ -109,19 +109,20 @@ pub(crate) struct Anything {
 /// `campanile ledger`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LedgerCommand {
-    /// Records against balance moves, to the unit, for every account; ends with 0 if they are equal
+    /// Compare charging records with balance changes, for every account, to the unit; exit code 0 if they are
+    /// equal
     ///
-    /// It reads what is on disk or, with the config of processes that share PostgreSQL, what is there; and
-    /// asks no server: one that runs may go on. What it appends meanwhile is left out.
+    /// It reads the ledger on disk or, with the config of processes that share PostgreSQL, in the database. A
+    /// running server need not stop; entries that it appends meanwhile are left out.
     #[command(after_help = "Examples:
   campanile ledger audit
   campanile ledger audit --config /etc/campanile/campanile.toml
   campanile ledger audit --data /var/lib/campanile --format json")]
     Audit(LedgerAudit),
-    /// Charging records since the last export, into files of a bounded number of records
+    /// Export charging records since the last export, into files of a bounded number of records
     ///
-    /// An export goes on where the last one of its form ended. It reads what is on disk or, with the config
-    /// of processes that share PostgreSQL, what is there: a server that runs may go on.
+    /// An export continues where the last one of its form ended. It reads the ledger on disk or, with the
+    /// config of processes that share PostgreSQL, in the database. A running server need not stop.
     #[command(after_help = "Examples:
   campanile ledger export --form csv --out records
   campanile ledger export --form ber --out records --node 46700000001")]
@@ -134,7 +135,7 @@ pub(crate) struct BooksArgs {
     /// The server's data folder
     #[arg(long, value_name = "DIR", default_value = "./data")]
     pub data: PathBuf,
-    /// The servers' config, where they share PostgreSQL
+    /// The config of the processes, where they share PostgreSQL
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
@@ -147,13 +148,13 @@ pub(crate) struct LedgerExport {
     /// Format of the files
     #[arg(long, value_enum, value_name = "FORM")]
     pub form: RecordsForm,
-    /// Where the files go, a folder for each shard
+    /// Folder for the files, with a folder in it for each shard
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// A file is closed after so many records
+    /// Records in a file, at most
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub records: u32,
-    /// Digits of this node, which records in BER name
+    /// Number of this node in BER records
     #[arg(long, value_name = "DIGITS", default_value = "0")]
     pub node: String,
     #[command(flatten)]
@@ -188,7 +189,7 @@ pub struct Serve {
     /// The config [default: campanile.toml, if it is there]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Where everything is kept; relative paths in the config are below it
+    /// Data folder; relative paths in the config are below it
     #[arg(long, value_name = "DIR", default_value = "./data")]
     pub data: PathBuf,
 }
@@ -196,25 +197,25 @@ pub struct Serve {
 /// `campanile demo`.
 #[derive(Debug, Clone, Args)]
 pub struct Demo {
-    /// How many people live in the town
+    /// Number of people in the town
     #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub recipients: u64,
     /// End after the report: 0 if everyone is accounted for
     #[arg(long)]
     pub exit: bool,
-    /// Where the HTTP door listens
+    /// Address of the HTTP server
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
     /// A credit-control server instead of the town, for gateways of a mobile network
     #[arg(long, conflicts_with = "recipients")]
     pub charging: bool,
-    /// Where it listens
+    /// Listening address of the credit-control server
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3868", requires = "charging")]
     pub diameter: SocketAddr,
     /// Origin-Host of the server; its realm is the part behind the first point
     #[arg(long, value_name = "NAME", default_value = "ocs.example", requires = "charging")]
     pub origin_host: String,
-    /// Realms whose peers are let in; `*` stands for any part
+    /// Realms whose peers are admitted; `*` stands for any part
     #[arg(long, value_name = "PATTERN", default_value = "*", requires = "charging")]
     pub realm: String,
 }
@@ -225,7 +226,7 @@ pub(crate) struct Check {
     /// The config [default: campanile.toml, if it is there]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// The folder that relative paths are below
+    /// Data folder; relative paths in the config are below it
     #[arg(long, value_name = "DIR", default_value = "./data")]
     pub data: PathBuf,
     #[command(flatten)]
@@ -234,7 +235,7 @@ pub(crate) struct Check {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// The whole config with its comments: its own manual
+    /// Print the whole config with comments
     #[command(after_help = "Examples:
   campanile config print-default | less
   campanile config print-default > campanile.toml")]
@@ -243,7 +244,7 @@ pub(crate) enum ConfigCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Recipients {
-    /// Import a CSV or NDJSON file of any size: all of it, or nothing
+    /// Import a CSV or NDJSON file of any size, as a whole or not at all
     #[command(after_help = import_help())]
     Import(Import),
     /// Write all recipients to a file or standard output
@@ -308,10 +309,10 @@ pub(crate) enum PeopleFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct Export {
-    /// Where to [default: standard output]
+    /// File to write [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// In what form
+    /// Output format
     #[arg(long, value_enum, default_value_t = PeopleFormat::Csv)]
     pub format: PeopleFormat,
     #[command(flatten)]
@@ -320,7 +321,7 @@ pub(crate) struct Export {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListRecipients {
-    /// Only those that fit, such as group:staff
+    /// Only recipients that match, such as group:staff
     #[arg(long, value_name = "FILTER")]
     pub filter: Option<String>,
     #[command(flatten)]
@@ -365,10 +366,10 @@ pub(crate) enum AlertCommand {
     /// Let a paused alert go on
     #[command(after_help = "Examples:\n  campanile alert resume ID")]
     Resume(One),
-    /// Say yes to an alert that needs a second person
+    /// Approve an alert that needs a second person
     #[command(after_help = "Examples:\n  campanile alert approve ID")]
     Approve(One),
-    /// Try again what failed, and nothing else
+    /// Retry the failed deliveries, and no others
     #[command(after_help = "Examples:\n  campanile alert retry-failed ID")]
     RetryFailed(One),
     /// Report of an alert: every copy, with its state and reason
@@ -387,10 +388,10 @@ pub(crate) struct Send {
     /// Follow it live until it is over
     #[arg(long)]
     pub watch: bool,
-    /// Wait until it is known whom it reaches
+    /// Wait until the audience is resolved
     #[arg(long)]
     pub sync: bool,
-    /// A file that goes with it to edge sites; again for more
+    /// A file to attach, for edge sites; repeat for more
     #[arg(long, value_name = "FILE")]
     pub attach: Vec<PathBuf>,
     /// Idempotency key: an alert submitted again with the same key within 24 h is sent once
@@ -438,7 +439,7 @@ pub(crate) struct ReportCommand {
     /// The alert's id
     #[arg(value_name = "ID")]
     pub id: String,
-    /// In what form
+    /// Output format
     #[arg(long, value_enum, default_value_t = ReportFormat::Table)]
     pub format: ReportFormat,
     #[command(flatten)]
@@ -467,7 +468,7 @@ pub(crate) enum Token {
     /// List tokens
     #[command(after_help = "Examples:\n  campanile token list")]
     List(ListTokens),
-    /// Withdraw a token
+    /// Revoke a token
     #[command(after_help = "Examples:\n  campanile token revoke ID")]
     Revoke(One),
 }
@@ -477,7 +478,7 @@ pub(crate) struct CreateToken {
     /// Role of the token
     #[arg(long, value_parser = ["admin", "operator", "viewer", "submit"])]
     pub role: String,
-    /// Whose it is [default: the account of your own token]
+    /// Account of the token [default: the account of your own token]
     #[arg(long, value_name = "A")]
     pub account: Option<String>,
     /// Name of the token
@@ -512,7 +513,7 @@ pub(crate) struct Version {
     pub format: FormatArgs,
 }
 
-/// How data is printed.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
     /// For people
@@ -523,7 +524,7 @@ pub enum OutputFormat {
 
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct FormatArgs {
-    /// How data is printed
+    /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     pub format: OutputFormat,
 }
@@ -536,7 +537,7 @@ impl FormatArgs {
 
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Limit {
-    /// At most so many
+    /// Entries at most
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub limit: u64,
 }
@@ -544,7 +545,7 @@ pub(crate) struct Limit {
 /// The server that is spoken to.
 #[derive(Clone, Args)]
 pub(crate) struct ServerArgs {
-    /// Where it is
+    /// URL of the server
     #[arg(long, env = "CAMPANILE_URL", value_name = "URL", default_value = URL, help_heading = "Server")]
     pub url: String,
     /// Token for the server

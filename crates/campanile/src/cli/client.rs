@@ -45,7 +45,9 @@ impl ApiClient {
         })?;
         let url = server.url.trim_end_matches('/').to_owned();
         if !url.starts_with("http://") && !url.starts_with("https://") {
-            return Err(Failure::Usage(format!("{url:?} is no URL: it begins with http:// or https://")));
+            return Err(Failure::Usage(format!(
+                "{url:?} is not a URL: it must begin with http:// or https://"
+            )));
         }
         let http = reqwest::Client::builder()
             .connect_timeout(CONNECT_MAX)
@@ -75,8 +77,9 @@ impl ApiClient {
     pub async fn json(&self, request: RequestBuilder) -> Result<Value, Failure> {
         let response = self.send(request).await?;
         let text = response.text().await.map_err(|error| self.unreachable(&error))?;
-        serde_json::from_str(&text)
-            .map_err(|error| Failure::Failed(format!("{} answered with no JSON: {error}", self.url)))
+        serde_json::from_str(&text).map_err(|error| {
+            Failure::Failed(format!("{} answered with something other than JSON: {error}", self.url))
+        })
     }
 
     pub async fn get(&self, path: &str) -> Result<Value, Failure> {

@@ -126,7 +126,7 @@ fn lost(shard: usize, gone: &Gone) -> String {
     let before = before.unwrap_or(jiff::Timestamp::MAX);
     format!(
         "warning: shard {shard}: {} octets of the log, all from before {}, were removed before they were exported: \
-         export more often than [charging] keep_records says",
+         export more often than the time in [charging] keep_records",
         gone.octets,
         before.round(jiff::Unit::Second).unwrap_or(before)
     )
@@ -151,13 +151,13 @@ fn told(report: &Report) -> String {
     );
     if report.from_snapshot > 0 {
         text += &format!(
-            "{} shards from their oldest snapshot on: what is before it is gone\n",
+            "{} shards were audited from their oldest snapshot on: earlier records have been removed\n",
             report.from_snapshot
         );
     }
     if report.torn_octets > 0 {
         text +=
-            &format!("{} octets at the end were half written, and never answered for\n", report.torn_octets);
+            &format!("{} octets at the end were half written and never acknowledged\n", report.torn_octets);
     }
     for example in &report.examples {
         text += &format!("not equal: {example}\n");

@@ -106,7 +106,7 @@ pub(super) fn content(import: &Import) -> Result<(&'static str, Option<&'static 
     };
     let kind = import.kind.or(by_name).ok_or_else(|| {
         let file = import.file.display();
-        Failure::Usage(format!("what does {file} hold? Say --type csv or --type ndjson"))
+        Failure::Usage(format!("{file}: the name does not show the format; add --type csv or --type ndjson"))
     })?;
     Ok((media_type(kind), encoding))
 }

@@ -53,7 +53,7 @@ fn help_names_every_channel_where_it_names_channels() {
         let name = channel.name();
         assert!(import.split([',', '(', ';']).any(|word| word.trim() == name), "{name}: {import}");
         assert!(send.contains(&format!("{name}:{}", channel.example())), "{name}: {send}");
-        assert!(send.contains("Only by these channels"), "{send}");
+        assert!(send.contains("Use these channels only"), "{send}");
     }
 }
 

@@ -118,8 +118,9 @@ impl Screen {
     }
 
     fn show(&mut self, event: &SseEvent) -> Outcome {
-        let data: Value = serde_json::from_str(&event.data)
-            .map_err(|error| Failure::Failed(format!("the server sent an event that is no JSON: {error}")))?;
+        let data: Value = serde_json::from_str(&event.data).map_err(|error| {
+            Failure::Failed(format!("the server sent an event that is not JSON: {error}"))
+        })?;
         let is_done = event.name == "done";
         match self {
             Screen::Json => print(&format!("{}\n", serde_json::json!({"event": event.name, "data": data}))),

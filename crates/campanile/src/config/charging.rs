@@ -15,15 +15,14 @@ use std::time::Duration;
 section! {
     /// Charging, in minor units: integers, hundredths of whatever the currency is.
     Charging {
-        /// How this server's own messages are paid for: `"off"`, `"ledger"` (accounts of this server, or of
-        /// all processes that share PostgreSQL; the credit-control server has the same accounts),
-        /// `"diameter"` (at the credit-control servers among `[[diameter.peer]]`, those with `charging`, each
-        /// in its turn).
+        /// Payment for this server's own messages: `"off"`; `"ledger"`, from accounts of this server, or of
+        /// all processes that share PostgreSQL (the credit-control server uses the same accounts);
+        /// `"diameter"`, at external credit-control servers, the `[[diameter.peer]]` with `charging`.
         #[manual(example = "ledger")]
         mode: ChargingMode = ChargingMode::Off,
         /// With `"diameter"`: time that a message waits for an answer (Tx); at least 1s.
         tx: Duration = diameter::credit::client::TX_DEFAULT,
-        /// With `"diameter"`: what becomes of a message without an answer. `"terminate"`: it is not sent, and
+        /// With `"diameter"`: handling of a message without an answer. `"terminate"`: it is not sent, and
         /// tried again as `engine.retry_after` says; `"continue"`: it is sent; `"retry_and_terminate"`: it is
         /// sent when `tx` is over, unless the servers are known to have failed.
         failure_handling: WithoutAnswer = WithoutAnswer::Terminate,
@@ -38,7 +37,7 @@ section! {
         validity: Duration = Duration::from_secs(3_600),
         /// Final units.
         final_unit: FinalUnit = FinalUnit::default(),
-        /// Percent of a grant, 0 to 99: with so much left clients ask again (Time-, Volume-,
+        /// Percent of a grant, 0 to 99: with so much left clients request more (Time-, Volume-,
         /// Unit-Quota-Threshold). 0: when all is used.
         #[manual(example = 20)]
         quota_threshold: u8 = 0,
@@ -55,7 +54,7 @@ section! {
         keep_records: Option<Duration> = None,
         /// Time in which a repeated event gets the first answer and is charged once; at least 1s.
         event_window: Duration = Duration::from_secs(60),
-        /// The most that a refund may be which names no debit.
+        /// Highest amount of a refund that names no debit.
         refund_max: Option<i64> = Some(100_000),
         /// Threads of a new ledger. In PostgreSQL at most 32, each a connection of each process.
         #[manual(default = "one for two cores; 4 where processes share PostgreSQL", example = 2)]
@@ -90,9 +89,9 @@ words! {
 }
 
 section! {
-    /// Final-Unit-Indication: what clients do with the last units. With `"redirect"` and `"restrict"` a
-    /// session without money gets zero units, lives on, and gets more after a top-up. All but `action` needs
-    /// a restart.
+    /// Final-Unit-Indication: the action of clients when the last units are used. With `"redirect"` and
+    /// `"restrict"` a session without money gets zero units, continues, and gets more after a top-up. All but
+    /// `action` needs a restart.
     FinalUnit {
         /// Final-Unit-Action: `"terminate"` the service, `"redirect"` the subscriber, `"restrict"` the
         /// traffic.
@@ -156,8 +155,8 @@ section! {
 }
 
 section! {
-    /// Tariffs. The longest prefix decides, then the tariff that names more. Without one that fits, 1 unit,
-    /// 1,000,000 octets (begun), 60 s (begun) cost 1 each. Applied by a reload.
+    /// Tariffs. The longest prefix decides, then the tariff with more conditions. Without one that fits, 1
+    /// unit, 1,000,000 octets (begun), 60 s (begun) cost 1 each. Applied by a reload.
     ChargingTariff {
         /// Service-Context-Id.
         #[manual(default = "any", example = "32274@3gpp.org")]
@@ -340,13 +339,13 @@ impl Check<'_> {
         self.check(
             "charging.mode",
             nobody.then_some(
-                "\"diameter\" needs [diameter], and in it a [[diameter.peer]] with address and charging = 1: the server that is asked",
+                "\"diameter\" needs [diameter], and in it a [[diameter.peer]] with address and charging = 1: the charging server",
             ),
         );
         for key in ["tx", "failure_handling"] {
             let path = format!("charging.{key}");
             let alone = !is_elsewhere && self.places.contains_key(&path);
-            self.check(&path, alone.then_some("is of no use without mode = \"diameter\""));
+            self.check(&path, alone.then_some("has no effect without mode = \"diameter\""));
         }
         let short = charging.tx.as_secs() == 0;
         self.check("charging.tx", short.then_some("must be at least 1s"));

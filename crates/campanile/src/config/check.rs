@@ -17,7 +17,7 @@ const ROUTE_NAME_CHARS_MAX: usize = 100;
 const RETRIES_MAX: usize = 50;
 
 /// Said of a secret that cannot sign, without repeating it.
-const NO_SECRET: &str = "is no secret of Standard Webhooks: whsec_ and base64 of 24 to 64 octets";
+const NO_SECRET: &str = "is not a Standard Webhooks secret: whsec_ and base64 of 24 to 64 octets";
 
 /// Looks at everything.
 pub(super) struct Check<'a> {
@@ -137,7 +137,7 @@ impl Check<'_> {
         let retention = &self.config.retention;
         self.check("retention.days", (retention.days == Some(0)).then_some("must be at least 1"));
         let alone = retention.export_dir.is_some() && retention.days.is_none();
-        self.check("retention.export_dir", alone.then_some("is of no use without days"));
+        self.check("retention.export_dir", alone.then_some("has no effect without days"));
         let region = self.config.recipients.region.as_deref();
         self.check(
             "recipients.region",

@@ -48,7 +48,7 @@ impl Check<'_> {
             let taken = !platform.username.is_empty() && !names.insert(platform.username.as_str());
             self.check(
                 &format!("{path}.username"),
-                taken.then(|| format!("{:?} is another platform's already", platform.username)),
+                taken.then(|| format!("{:?} is already the name of another platform", platform.username)),
             );
             self.platform(platform, &path);
         }

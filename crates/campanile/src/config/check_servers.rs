@@ -84,7 +84,7 @@ impl Check<'_> {
         for key in ["replicas", "prefix", "username", "password", "token", "credentials", "tls", "ca_file"] {
             let path = format!("bus.{key}");
             let alone = !is_nats && self.places.contains_key(&path);
-            self.check(&path, alone.then_some("is of no use without bus.url = \"nats://…\""));
+            self.check(&path, alone.then_some("has no effect without bus.url = \"nats://…\""));
         }
         let pair = bus.username.is_some() == bus.password.is_some();
         self.check("bus.username", (!pair).then_some("username and password belong together"));
@@ -99,7 +99,7 @@ impl Check<'_> {
             let alone = !is_shared && self.places.contains_key(&path);
             self.check(
                 &path,
-                alone.then_some("is of no use to a process that shares no PostgreSQL and NATS with others"),
+                alone.then_some("has no effect in a process without a shared PostgreSQL and NATS"),
             );
         }
         self.check("node.name", node.name.as_deref().and_then(wrong_name));
@@ -126,6 +126,7 @@ impl Check<'_> {
 fn wrong_name(name: &str) -> Option<String> {
     let fits = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     let count = name.chars().count();
-    (!fits || count == 0 || count > NAME_CHARS_MAX)
-        .then(|| format!("{name:?} is no name: letters, digits, - and _, at most {NAME_CHARS_MAX}"))
+    (!fits || count == 0 || count > NAME_CHARS_MAX).then(|| {
+        format!("{name:?} is not a valid name: use letters, digits, - and _, at most {NAME_CHARS_MAX}")
+    })
 }

@@ -20,9 +20,9 @@ section! {
         /// Listening address, with TLS from the first octet; needs `tls_cert` and `tls_key`.
         #[manual(example = "127.0.0.1:5868")]
         listen_tls: Option<SocketAddr> = None,
-        /// Listening addresses of one port by SCTP, without TLS: associations go on over the others when one
-        /// fails. `tls_only` excludes it. On a kernel without SCTP the log and `campanile check` report it;
-        /// TCP and TLS are served.
+        /// Listening addresses by SCTP, all with one port, without TLS: when one address fails, associations
+        /// continue over the others. Excluded by `tls_only`. On a kernel without SCTP the log and `campanile
+        /// check` report it, and the server serves TCP and TLS only.
         #[manual(example = ["127.0.0.1:3868"])]
         listen_sctp: Vec<SocketAddr> = Vec::new(),
         /// Nothing is accepted without TLS: `listen` is not opened.
@@ -45,9 +45,9 @@ section! {
         connections_max: usize = ServerConfig::default().connections_max,
         /// Octets of a message; a longer one ends its connection.
         message_octets_max: u32 = ServerConfig::default().message_octets_max,
-        /// Requests of a peer that may be unanswered; those beyond are answered 3004.
+        /// Unanswered requests of a peer; requests beyond are answered with 3004.
         window: usize = ServerConfig::default().window,
-        /// Silence after which a peer is sent a Device-Watchdog-Request; at least 6s (RFC 3539).
+        /// Silence after which the server sends a Device-Watchdog-Request; at least 6s (RFC 3539).
         watchdog: Duration = ServerConfig::default().watchdog,
         /// Time between attempts to connect to a peer, with a jitter of 2s either way; at least 2s.
         reconnect: Duration = ServerConfig::default().reconnect,
@@ -58,7 +58,7 @@ section! {
     /// A peer that may connect, or that this server connects to. Without any, peers on this machine may
     /// connect, and the server must not listen beyond it. Applied by a reload.
     DiameterPeer {
-        /// Its Origin-Host; `*` stands for any part of the name. In full with `address`.
+        /// Its Origin-Host; `*` stands for any part of the name. With `address` it must be the full name.
         #[manual(example = "peer.example")]
         origin_host: String = String::new(),
         /// Its Origin-Realm; empty: any. `*` stands for any part of the name.
@@ -71,7 +71,7 @@ section! {
         /// connection as on any other.
         #[manual(example = "peer.example:3868")]
         address: Option<String> = None,
-        /// By TLS only.
+        /// The peer must use TLS.
         #[manual(example = true)]
         tls: bool = false,
         /// With `address` and `tls`: certificates (PEM) that are trusted beside the public roots.
@@ -80,8 +80,9 @@ section! {
         /// With `address` and `tls`: the name in the peer's certificate.
         #[manual(default = "the host of `address`", example = "peer.example")]
         server_name: Option<String> = None,
-        /// The peer is a charging server, which `[charging] mode = "diameter"` asks. The lowest number is
-        /// asked first, the others in their order where it cannot be reached. `realm` then stands in full.
+        /// Makes the peer a charging server for `[charging] mode = "diameter"`. Requests go to the lowest
+        /// number first, and to the next one while that cannot be reached. `realm` must then be the full
+        /// name.
         #[manual(example = 1)]
         charging: Option<u32> = None,
     }
@@ -146,12 +147,12 @@ impl Check<'_> {
         let clear = diameter.tls_only && !diameter.listen_sctp.is_empty();
         self.check(
             "diameter.listen_sctp",
-            clear.then_some("is in the clear, and tls_only takes nothing in the clear"),
+            clear.then_some("is unencrypted, and tls_only refuses unencrypted connections"),
         );
         for (n, peer) in diameter.peer.iter().enumerate() {
             let path = format!("diameter.peer[{n}]");
             let nobody = peer.origin_host.is_empty() && peer.realm.is_empty();
-            self.check(&path, nobody.then_some("needs origin_host or realm: whom it lets in"));
+            self.check(&path, nobody.then_some("needs origin_host or realm, to name the peers it admits"));
             for (m, ip) in peer.allowed_ips.iter().enumerate() {
                 self.check(&format!("{path}.allowed_ips[{m}]"), ip.parse::<AllowedIp>().err());
             }
@@ -175,7 +176,7 @@ impl Check<'_> {
                 ("server_name", peer.server_name.is_some()),
                 ("charging", peer.charging.is_some()),
             ] {
-                let alone = "is of no use without address: it is about a peer that we connect to";
+                let alone = "has no effect without address: it is for a peer that this server connects to";
                 self.check(&format!("{path}.{key}"), is_there.then_some(alone));
             }
             return;
@@ -184,7 +185,7 @@ impl Check<'_> {
         let alone = peer.charging.is_some() && elsewhere != Some(ChargingMode::Diameter);
         self.check(
             &format!("{path}.charging"),
-            alone.then_some("is of no use without [charging] mode = \"diameter\""),
+            alone.then_some("has no effect without [charging] mode = \"diameter\""),
         );
         let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty());
         let port = port.and_then(|(_, port)| port.parse::<u16>().ok()).filter(|port| *port > 0);
@@ -200,7 +201,7 @@ impl Check<'_> {
             [("ca_file", peer.ca_file.is_some()), ("server_name", peer.server_name.is_some())]
         {
             let alone = is_there && !peer.tls;
-            self.check(&format!("{path}.{key}"), alone.then_some("is of no use without tls = true"));
+            self.check(&format!("{path}.{key}"), alone.then_some("has no effect without tls = true"));
         }
         let settings = rule.connect.filter(|_| peer.tls).map(|to| to.tls);
         if let Some(Err(error)) = settings.as_ref().map(TlsClient::new) {
@@ -215,12 +216,17 @@ impl Check<'_> {
             let is_new = peer.origin_host.is_empty() || names.insert(peer.origin_host.to_ascii_lowercase());
             self.check(
                 &format!("diameter.peer[{n}].origin_host"),
-                (!is_new).then(|| format!("{:?} is connected to already, by another peer", peer.origin_host)),
+                (!is_new).then(|| {
+                    format!(
+                        "{:?} is already the origin_host of another peer with an address",
+                        peer.origin_host
+                    )
+                }),
             );
             let is_new = peer.charging.is_none_or(|place| places.insert(place));
             self.check(
                 &format!("diameter.peer[{n}].charging"),
-                (!is_new).then_some("is the place of another charging server"),
+                (!is_new).then_some("is the number of another charging server"),
             );
         }
     }

@@ -11,12 +11,12 @@ section! {
     /// `campanile udp receive --into DIR --unpack --key-file FILE` stores the files. [Push](push.md)
     /// describes them.
     Edge {
-        /// File of a key, at least 16 characters, by which a site and this server authenticate each other: of
-        /// all sites without a key of their own. A site without any must be on this machine.
+        /// File of the key, at least 16 characters, by which sites and this server authenticate each other;
+        /// for all sites without a `key_file` of their own. A site without any key must be on this machine.
         #[manual(example = "edge.key")]
         key_file: Option<PathBuf> = None,
         /// File of the key that signs pushed archives: 64 hexadecimal digits, made at the first start. The
-        /// log names its public key, which sites may trust alone (--signer).
+        /// log shows its public key; with `--signer` a site accepts archives of this key only.
         signing_key: PathBuf = PathBuf::from("edge-signing.key"),
         /// The sites.
         site: Vec<EdgeSite> = Vec::new(),

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 section! {
     /// The SMPP server: platforms bind to it. Off without this section. [Platforms](platforms.md) describes
-    /// what becomes of their messages.
+    /// how their messages are handled.
     Smpp {
         /// Listening address, without TLS.
         listen: SocketAddr = loopback(2775),
@@ -41,7 +41,7 @@ section! {
         connections_max: usize = SmppConfig::default().connections_max,
         /// Time from connection to bind.
         session_init: Duration = SmppConfig::default().session_init,
-        /// Silence after which a client is sent an `enquire_link`.
+        /// Silence after which the server sends an `enquire_link` to a client.
         enquire_link: Duration = SmppConfig::default().enquire_link,
         /// Time without any message after which a session is unbound.
         #[manual(default = "never", example = "1h")]
@@ -81,13 +81,13 @@ section! {
         allowed_ips: Vec<String> = Vec::new(),
         /// Alphabet of `data_coding` 0.
         charset: Charset as CharsetWords = Charset::Gsm7,
-        /// Own numbers, or their beginnings, whose messages from people it gets; none: those that no other
-        /// client names.
+        /// Own numbers, or prefixes of them: the client gets the messages that people send to these. None:
+        /// messages to numbers that no other client names.
         #[manual(example = ["+4670000"])]
         numbers: Vec<String> = Vec::new(),
-        /// Names of routes whose messages from people it gets; none: all.
+        /// Names of routes: the client gets messages from people that came by these. None: all.
         routes: Vec<String> = Vec::new(),
-        /// Senders that it may show, a last `*` stands for anything; none: any.
+        /// Senders that its messages may show; a trailing `*` matches anything. None: any.
         #[manual(example = ["CITY*"])]
         senders: Vec<String> = Vec::new(),
         /// Lane of its messages.
@@ -101,15 +101,15 @@ section! {
         version: Version as VersionWords = Version::V5_0,
         /// Time that a message without `validity_period` is tried; at most 30d.
         validity: Duration = Duration::from_secs(ClientSettings::default().validity_s as u64),
-        /// Form of messages from people that are longer than one part: `"payload"` (message_payload) or
-        /// `"udh"` (in parts).
+        /// Form of delivery of messages from people that are longer than one part: `"payload"`
+        /// (message_payload) or `"udh"` (in parts).
         long: LongChoice = LongChoice::Payload,
     }
 }
 
 section! {
-    /// A client of `/cgi-bin/sendsms` on the HTTP server, which works as Kannel's smsbox does; at most
-    /// 10,000. [Platforms](platforms.md) describes it.
+    /// A client of `/cgi-bin/sendsms` on the HTTP server, an interface compatible with Kannel's smsbox; at
+    /// most 10,000. [Platforms](platforms.md) describes it.
     Platform {
         /// Its user name.
         #[manual(required, example = "a")]
@@ -121,13 +121,13 @@ section! {
         account: String = records::Account::DEFAULT.to_owned(),
         /// Routes that its messages may use: `"live"` or `"drill"`.
         mode: Mode as ModeWords = Mode::Live,
-        /// URL that gets messages from people by GET; escapes as in Kannel's get-url.
+        /// URL to which messages from people are sent by GET; escapes as in Kannel's get-url.
         #[manual(example = "http://platform.example/in?from=%p&text=%b")]
         callback: Option<String> = None,
-        /// Own numbers, or their beginnings, whose messages from people it gets; none: those that no other
-        /// client names.
+        /// Own numbers, or prefixes of them: the client gets the messages that people send to these. None:
+        /// messages to numbers that no other client names.
         numbers: Vec<String> = Vec::new(),
-        /// Names of routes whose messages from people it gets; none: all.
+        /// Names of routes: the client gets messages from people that came by these. None: all.
         routes: Vec<String> = Vec::new(),
         /// Addresses and networks from which it may connect; none: any.
         allowed_ips: Vec<String> = Vec::new(),
@@ -136,16 +136,16 @@ section! {
         /// Sender of messages that name none.
         #[manual(default = "the route's", example = "CITY")]
         sender: Option<String> = None,
-        /// URL for reports of messages that ask for them and name no dlr-url.
+        /// URL for reports of messages that request them without a dlr-url.
         #[manual(example = "http://platform.example/dlr?id=%I&what=%d")]
         dlr_url: Option<String> = None,
     }
 }
 
 section! {
-    /// Words by which people stop messages, start them again, or ask. The whole message counts, whatever its
-    /// case. Without any `[[keyword]]` the usual words hold (STOP, STOPP, STOPALL, UNSUBSCRIBE, ARRET, ALTO;
-    /// START, UNSTOP), and no reply is sent.
+    /// Words by which people stop messages, start them again, or request help. The whole message must be the
+    /// word, in upper or lower case. Without any `[[keyword]]` the usual words apply (STOP, STOPP, STOPALL,
+    /// UNSUBSCRIBE, ARRET, ALTO; START, UNSTOP), and no reply is sent.
     Keyword {
         /// `"stop"`, `"start"` or `"help"` (the reply only).
         #[manual(required, example = "stop")]
@@ -153,8 +153,8 @@ section! {
         /// The words: 1 to 100, each at most 50 characters.
         #[manual(required, example = ["STOP", "STOPP"])]
         words: Vec<String> = Vec::new(),
-        /// Own numbers or names to which the word must be sent; it then holds for that sender alone. None: to
-        /// any, and for all.
+        /// Own numbers or names to which the word must be sent; it then applies to that sender alone. None:
+        /// sent to any sender, it applies to all.
         senders: Vec<String> = Vec::new(),
         /// Language of the words and the reply.
         #[manual(example = "sv")]

@@ -22,17 +22,16 @@ const CONNECTIONS: u32 = 8;
 section! {
     /// Campanile's configuration, with every key there is.
     ///
-    /// A line that is commented out with "# " is a comment. A line commented out with "#" and no blank is an
-    /// example: remove the sign to use it. Uncommented keys hold where a configuration does not set them.
-    /// A key shows its default where it has one, unless the comment names another.
+    /// A line that begins with "# " is a comment. A line that begins with "#" and no blank is an example:
+    /// remove the sign to use it. Uncommented keys show the defaults, which apply where a configuration does
+    /// not set them, unless the comment names another default.
     ///
-    /// - Unknown keys are errors. `campanile check` reports every problem with its line.
-    /// - Relative paths are below the data folder (`campanile serve --data DIR`).
-    /// - Durations are a whole number and a unit: "500ms", "30s", "5m", "2h", "7d"; at most 3,650 days.
-    /// - Any key can be set by an environment variable, also into lists by their index:
-    ///   CAMPANILE__HTTP__LISTEN=0.0.0.0:8080, CAMPANILE__ROUTE__0__RATE=5. It goes over the file.
-    /// - SIGHUP or POST /api/v1/reload reads the file again; a file with problems changes nothing and the
-    ///   problems are reported.
+    /// - Unknown keys are errors. `campanile check` reports every problem with its line. - Relative paths are
+    /// below the data folder (`campanile serve --data DIR`). - Durations are a whole number and a unit:
+    /// "500ms", "30s", "5m", "2h", "7d"; at most 3,650 days. - Any key can be set by an environment variable,
+    /// also into lists by their index:   CAMPANILE__HTTP__LISTEN=0.0.0.0:8080, CAMPANILE__ROUTE__0__RATE=5.
+    /// It overrides the file. - SIGHUP or POST /api/v1/reload reads the file again; a file with problems
+    /// changes nothing and the   problems are reported.
     Config {
         /// The API, the answer page, metrics.
         http: Http = Http::default(),
@@ -88,11 +87,11 @@ section! {
         #[manual(example = "tls/key.pem")]
         tls_key: Option<PathBuf> = None,
         /// URL by which recipients reach this server, `http://…` or `https://…`. Answer links begin with it;
-        /// without it messages carry none.
+        /// without it messages have no links.
         #[manual(example = "https://alerts.example")]
         public_url: Option<String> = None,
-        /// Octets of a request body that is read whole, decompressed; at least 1. Imports are streams and not
-        /// limited by it.
+        /// Octets of a request body after decompression; at least 1. Imports are streams and have no such
+        /// limit.
         body_octets_max: usize = doors::http::Limits::default().body_octets_max,
         /// Octets of one attachment (POST /api/v1/attachments); at least 1.
         attachment_octets_max: u64 = doors::http::Limits::default().attachment_octets_max,
@@ -172,14 +171,15 @@ section! {
         /// `HOST:PORT` by which the others reach the HTTP server of this process.
         #[manual(default = "the address of `[http] listen`", example = "10.0.0.1:8080")]
         address: Option<String> = None,
-        /// Time without a sign of life after which the others take over the work of a process; 2s to 2m.
+        /// Time without a renewed lease after which the other processes take over the work of this one; 2s to
+        /// 2m.
         lease: Duration = Duration::from_secs(10),
-        /// Whether the process may lead: plan, dispatch, record.
+        /// Whether the process may become the leader, which plans, dispatches and records.
         engine: bool = true,
-        /// Whether it opens the SMPP, SMTP and topic servers of this file; the HTTP server is open in any
-        /// case.
+        /// Whether the process opens the SMPP, SMTP and topic servers of this file; the HTTP server is always
+        /// open.
         doors: bool = true,
-        /// Names of the routes that it drives; `"*"`: all.
+        /// Names of the routes that the process sends on; `"*"`: all.
         gateways: Vec<String> = vec!["*".to_owned()],
     }
 }
@@ -199,17 +199,18 @@ section! {
 section! {
     /// Limits and times of the engine.
     Engine {
-        /// Delays before the second, third, … try after a temporary failure; after the last the delivery has
-        /// failed. At most 50, each at least 1s.
+        /// Delays before the second, third, … try after a temporary failure; after the last one the delivery
+        /// fails. At most 50, each at least 1s.
         retry_after: Vec<Duration> = Settings::default().retry_after_s.into_iter().map(seconds).collect(),
         /// With strategy `first-reachable`: time without a receipt after which the next device is tried; at
         /// least 1s.
         receipt_timeout: Duration = seconds(Settings::default().receipt_timeout_s),
         /// Endpoints of one alert; at least 1.
         endpoints_max: u32 = Settings::default().endpoints_max,
-        /// Time that a finished alert stays in memory, so that late receipts and answers are cheap.
+        /// Time that a finished alert stays in memory, so that late receipts and answers need no read from
+        /// the database.
         linger: Duration = seconds(Settings::default().linger_s),
-        /// Time that message ids of carriers are kept: later receipts find no message; at least 1m.
+        /// Time that message ids of carriers are stored; receipts after it match no message. At least 1m.
         carrier_ids: Duration = seconds(Settings::default().carrier_ids_s),
         /// Least time between two replies to a [keyword](#keyword) of the same person.
         confirm_every: Duration = seconds(Settings::default().keywords.confirm_every_s),
@@ -231,8 +232,8 @@ section! {
         /// Days after which an ended alert is deleted with its deliveries; at least 1.
         #[manual(default = "for ever", example = 365)]
         days: Option<u32> = None,
-        /// Folder where deleted alerts are written first: of each alert ID.csv with its deliveries, then
-        /// ID.json with its report. Needs `days`.
+        /// Folder to which alerts are exported before they are deleted: for each alert ID.csv with its
+        /// deliveries, then ID.json with its report. Needs `days`.
         #[manual(example = "exports")]
         export_dir: Option<PathBuf> = None,
     }
@@ -251,7 +252,7 @@ section! {
 }
 
 section! {
-    /// The server's log on its standard error. CAMPANILE_LOG and CAMPANILE_LOG_FORMAT go over it.
+    /// The server's log on its standard error. CAMPANILE_LOG and CAMPANILE_LOG_FORMAT override it.
     Log {
         /// A level (`error`, `warn`, `info`, `debug`, `trace`), or directives: `"info,gateway=debug"`.
         filter: String = "info".to_owned(),
@@ -271,7 +272,7 @@ words! {
 }
 
 section! {
-    /// CAP messages that the API takes.
+    /// CAP messages submitted by API.
     Cap {
         /// Audiences by sender.
         sender: Vec<CapSender> = Vec::new(),
@@ -281,7 +282,7 @@ section! {
 section! {
     /// The audience of CAP messages of a sender, unless their URL has `?audience=`.
     CapSender {
-        /// The message's `sender`, exactly; named once.
+        /// The message's `sender`, exactly; each sender has one section.
         #[manual(required, example = "w-nws.webmaster@noaa.gov")]
         sender: String = String::new(),
         /// Entries of an audience: `area`, `all`, `group:NAME`, `recipient:ID`, `CHANNEL:ADDRESS`.

@@ -107,7 +107,7 @@ fn collect(path: &str, value: &toml::Value, keys: &mut std::collections::BTreeSe
 #[test]
 fn the_manuals_examples_have_no_problem_but_what_is_not_there() {
     let found = problems(&whole_manual());
-    let expected = ["No such file", "is of no use", "exclude each other"];
+    let expected = ["No such file", "has no effect", "exclude each other"];
     let other: Vec<_> =
         found.iter().filter(|line| !expected.iter().any(|known| line.contains(known))).collect();
     assert!(other.is_empty(), "{other:#?}");
@@ -191,7 +191,7 @@ fn rules_that_a_key_alone_cannot_tell() {
         ),
         ("[smtp]".into(), "smtp.domain: is needed: replies come to answers+TAG@domain"),
         ("[engine]\nretry_after = [\"0s\"]".into(), "engine.retry_after[0]: must be at least 1s"),
-        ("[retention]\nexport_dir = \"x\"".into(), "retention.export_dir: is of no use without days"),
+        ("[retention]\nexport_dir = \"x\"".into(), "retention.export_dir: has no effect without days"),
         (
             "[recipients]\nregion = \"XX\"".into(),
             "recipients.region: region \"XX\" is unknown: two letters of ISO 3166-1, such as SE",
@@ -228,7 +228,7 @@ fn charging_must_make_sense() {
     let cases: Vec<(String, &str)> = vec![
         (
             "[charging]\nmode = \"diameter\"".into(),
-            "charging.mode: \"diameter\" needs [diameter], and in it a [[diameter.peer]] with address and charging = 1: the server that is asked",
+            "charging.mode: \"diameter\" needs [diameter], and in it a [[diameter.peer]] with address and charging = 1: the charging server",
         ),
         (
             "[charging]\nkeep_records = \"2h\"\n[store]\nurl = \"postgres://u:p@h/d\"\n[bus]\nurl = \"nats://h:4222\"".into(),
@@ -317,23 +317,23 @@ fn peers_of_the_credit_control_server_must_make_sense() {
         ),
         (
             peer("origin_host = \"c\"\ncharging = 1"),
-            "diameter.peer[0].charging: is of no use without address: it is about a peer that we connect to",
+            "diameter.peer[0].charging: has no effect without address: it is for a peer that this server connects to",
         ),
         (
             peer("origin_host = \"c\"\naddress = \"d:1\"\nserver_name = \"e\""),
-            "diameter.peer[0].server_name: is of no use without tls = true",
+            "diameter.peer[0].server_name: has no effect without tls = true",
         ),
         (
             peer(
                 "origin_host = \"c\"\naddress = \"d:1\"\n[[diameter.peer]]\norigin_host = \"C\"\naddress = \"e:1\"",
             ),
-            "diameter.peer[1].origin_host: \"C\" is connected to already, by another peer",
+            "diameter.peer[1].origin_host: \"C\" is already the origin_host of another peer with an address",
         ),
         (
             peer(
                 "origin_host = \"c\"\nrealm = \"r\"\naddress = \"d:1\"\ncharging = 1\n[[diameter.peer]]\norigin_host = \"e\"\nrealm = \"r\"\naddress = \"e:1\"\ncharging = 1\n[charging]\nmode = \"diameter\"",
             ),
-            "diameter.peer[1].charging: is the place of another charging server",
+            "diameter.peer[1].charging: is the number of another charging server",
         ),
     ];
     each_alone(cases);
@@ -354,7 +354,7 @@ fn topics_and_routes_to_them_must_make_sense() {
         ("[topics]\ndurability = \"ram\"".into(), "topics.durability: \"ram\" is none of memory, os, disk"),
         (
             "[[route]]\nname = \"b\"\nchannel = \"topic\"\nmode = \"live\"".into(),
-            "route[0].channel: topic needs a section [topics]: nobody could read them",
+            "route[0].channel: a route of channel topic needs a section [topics]: without it no client can read the topics",
         ),
         (
             "[topics]\n[[route]]\nname = \"b\"\nchannel = \"topic\"\nmode = \"live\"\naddress = \"x:1\""
@@ -371,7 +371,7 @@ fn platforms_clients_and_keywords_must_make_sense() {
         ("[[platform]]\nusername = \"a\"".into(), "platform[0].password: is needed"),
         (
             "[[platform]]\nusername = \"a\"\npassword = \"b\"\nallowed_ips = [\"10.0.0.0/33\"]".into(),
-            "platform[0].allowed_ips[0]: \"10.0.0.0/33\" is no address or network such as 10.0.0.0/8",
+            "platform[0].allowed_ips[0]: \"10.0.0.0/33\" is not an address or network such as 10.0.0.0/8",
         ),
         (
             "[[platform]]\nusername = \"a\"\npassword = \"b\"\ncallback = \"ftp://x\"".into(),
@@ -419,16 +419,16 @@ fn rules_for_servers_that_several_processes_share() {
         ),
         (
             shared("prefix = \"a.b\"", ""),
-            "bus.prefix: \"a.b\" is no name: letters, digits, - and _, at most 40",
+            "bus.prefix: \"a.b\" is not a valid name: use letters, digits, - and _, at most 40",
         ),
         (shared("", "lease = \"1s\""), "node.lease: 1s is not 2s to 2m"),
         (shared("", "address = \"here\""), "node.address: \"here\" is not host:port"),
         (shared("", "gateways = [\"c\"]"), "node.gateways[0]: there is no route \"c\""),
         (
             "[node]\nlease = \"10s\"".into(),
-            "node.lease: is of no use to a process that shares no PostgreSQL and NATS with others",
+            "node.lease: has no effect in a process without a shared PostgreSQL and NATS",
         ),
-        ("[bus]\nreplicas = 3".into(), "bus.replicas: is of no use without bus.url = \"nats://…\""),
+        ("[bus]\nreplicas = 3".into(), "bus.replicas: has no effect without bus.url = \"nats://…\""),
     ];
     each_alone(cases);
 }

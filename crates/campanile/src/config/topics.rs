@@ -35,14 +35,14 @@ section! {
         max_topic: usize = TopicsConfig::default().topic_octets_max,
         /// Octets of a message, 4 to 65536; a longer one is cut, at a character.
         max_message: usize = TopicsConfig::default().message_octets_max,
-        /// What EXIT ends: `"close"` the connection, `"stop"` the server.
+        /// Effect of EXIT: `"close"` ends the connection, `"stop"` stops the server.
         exit: Exit = Exit::Close,
-        /// Topics at most.
+        /// Highest number of topics.
         max_topics: usize = TopicsConfig::default().topics_max,
-        /// Messages of a topic beyond which the oldest are deleted; indexes go on.
+        /// Messages of a topic, beyond which the oldest are deleted; indexes continue.
         #[manual(example = 100000)]
         keep_messages: Option<u64> = None,
-        /// Octets of a topic beyond which its oldest messages are deleted.
+        /// Octets of a topic, beyond which its oldest messages are deleted.
         #[manual(default = "unlimited; 64 MiB with durability memory", example = 67108864)]
         keep_octets: Option<u64> = None,
         /// Age beyond which messages are deleted.

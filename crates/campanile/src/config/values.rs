@@ -21,7 +21,7 @@ fn parse_fsync(text: &str) -> Result<bus::embedded::Fsync, String> {
         ("always", _) => Ok(Fsync::Always),
         ("os", _) => Ok(Fsync::Os),
         (_, Some(interval)) => match parse_duration(interval)? {
-            Duration::ZERO => Err("an interval of nothing is \"always\"".to_owned()),
+            Duration::ZERO => Err("an interval of 0 is not possible: use \"always\"".to_owned()),
             interval => Ok(Fsync::Interval(interval)),
         },
         _ => Err(format!("{text:?} is none of always, interval:5ms, os")),

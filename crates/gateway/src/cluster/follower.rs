@@ -107,7 +107,7 @@ impl Follower {
                 claimed
             }
             Ok(Err(error)) => {
-                tracing::error!(route = segment.route, index, %error, "a segment is left alone: its past cannot be read");
+                tracing::error!(route = segment.route, index, %error, "a segment is not sent: its earlier outcomes cannot be read");
                 Claimed::Lost
             }
             Err(_) => Claimed::Lost,
@@ -178,7 +178,9 @@ fn take(claims: &Mutex<Claims>, records: &[Record]) -> u64 {
             Ok(outcomes) => {
                 claims.lock().unwrap_or_else(PoisonError::into_inner).see(record.index, &outcomes);
             }
-            Err(error) => tracing::error!(index = record.index, %error, "a record of outcomes is skipped"),
+            Err(error) => {
+                tracing::error!(index = record.index, %error, "a record of outcomes cannot be decoded and is skipped")
+            }
         }
     }
     next
@@ -201,7 +203,7 @@ impl Older {
         let mut claims = Claims::new(&self.node, low);
         let place = claims.place(&self.place.0, self.place.1, self.place.2);
         if self.segment.outcomes_from < low {
-            tracing::warn!(alert = %self.segment.alert, route = self.segment.route, "the outcomes of an unfinished segment were trimmed");
+            tracing::warn!(alert = %self.segment.alert, route = self.segment.route, "outcomes of an unfinished segment were trimmed from the bus: its entries are reported as unknown");
             claims.presume_written(&place, &self.segment);
         }
         let mut from = self.segment.outcomes_from.max(low);

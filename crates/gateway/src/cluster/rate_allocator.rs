@@ -117,8 +117,10 @@ impl AllocatorState {
             };
             match ended {
                 Err(BusError::Closed) => return,
-                Err(BusError::Moved { .. }) => tracing::info!("another process hands the rates out"),
-                Err(error) => tracing::warn!(%error, "rates cannot be handed out"),
+                Err(BusError::Moved { .. }) => {
+                    tracing::info!("another process allocates the rates of routes")
+                }
+                Err(error) => tracing::warn!(%error, "rates of routes cannot be allocated; retrying"),
                 Ok(()) => {}
             }
             tokio::select! {
@@ -131,7 +133,7 @@ impl AllocatorState {
     /// Leads until it may not, or cannot.
     async fn term(&mut self) -> Result<(), BusError> {
         let mut term = self.take_seat().await?;
-        tracing::info!("this process hands the rates out");
+        tracing::info!("this process allocates the rates of routes");
         loop {
             let due = term.routes.values().filter_map(Allotment::poll_timeout).min();
             tokio::select! {
@@ -201,14 +203,19 @@ impl Term {
             self.read = record.index + 1;
             match RateAsks::decode(&record.octets) {
                 Ok(asks) => asks.asks.iter().for_each(|ask| self.ask(ask, lasts, now)),
-                Err(error) => tracing::error!(index = record.index, %error, "asks for rates are passed over"),
+                Err(error) => {
+                    tracing::error!(index = record.index, %error, "a request for rates cannot be decoded and is ignored")
+                }
             }
         }
     }
 
     fn ask(&mut self, ask: &RateAsk, lasts: Duration, now: Instant) {
         if self.routes.len() >= ROUTES_MAX && !self.routes.contains_key(&ask.route) {
-            tracing::warn!(route = ask.route, "too many routes share their rates: this one is given nothing");
+            tracing::warn!(
+                route = ask.route,
+                "too many routes share their rates: this route gets no share and sends nothing"
+            );
             return;
         }
         let allotment = self.routes.entry(ask.route.clone()).or_insert_with(|| Allotment::new(lasts));

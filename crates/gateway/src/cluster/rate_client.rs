@@ -280,7 +280,7 @@ async fn work(send_queue: Weak<RateClient>, asked: Arc<dyn Topic>, granted: Arc<
             if !asks.asks.is_empty()
                 && let Err(error) = asked.append(&[&asks.encode()]).await
             {
-                tracing::warn!(%error, "shares of rates could not be asked for");
+                tracing::warn!(%error, "shares of rates could not be requested; retrying");
             }
         }
         let over = working.tell(Instant::now());
@@ -314,7 +314,7 @@ pub(super) async fn newest(granted: &dyn Topic, read: &mut u64) -> Option<RateGr
                 last = records.into_iter().next_back().or(last);
             }
             Err(error) => {
-                tracing::warn!(%error, "shares of rates could not be read");
+                tracing::warn!(%error, "shares of rates could not be read; retrying");
                 tokio::time::sleep(ASK_AGAIN).await;
                 break;
             }
@@ -323,7 +323,7 @@ pub(super) async fn newest(granted: &dyn Topic, read: &mut u64) -> Option<RateGr
     match RateGrants::decode(&last?.octets) {
         Ok(granted) => Some(granted),
         Err(error) => {
-            tracing::error!(%error, "shares of rates are passed over");
+            tracing::error!(%error, "shares of rates cannot be decoded and are ignored");
             None
         }
     }

@@ -516,7 +516,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
                     self.appended(batch, intended, read);
                 }
                 Err(error) => {
-                    tracing::error!(route = self.route, %error, "the journal is gone: the route stops");
+                    tracing::error!(route = self.route, %error, "the journal has failed: the route stops");
                     self.state().lost = true;
                     self.close();
                     break;
@@ -562,7 +562,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         tracing::info!(
             route = self.route,
             octets = record.len(),
-            "what could not be told before is told now"
+            "outcomes that the bus could not take before are appended now"
         );
         let key = self.append_key(&shared.node);
         self.journal.insist(&record, Some(key.as_bytes()), |trouble| self.journal_trouble(trouble)).await?;
@@ -571,7 +571,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
 
     fn outbox_trouble(&self, kept: Result<(), BusError>) {
         if let Err(error) = kept {
-            tracing::warn!(route = self.route, %error, "outcomes that cannot be told are not kept on this machine either");
+            tracing::warn!(route = self.route, %error, "outcomes can be written neither to the bus nor to the outbox on this machine: a crash now leaves them unknown");
         }
     }
 
@@ -720,7 +720,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         match Control::decode(&octets) {
             Ok(control) => control.state,
             Err(error) => {
-                tracing::error!(alert = %leased.segment.alert, %error, "nothing is sent of an alert whose control cannot be read");
+                tracing::error!(alert = %leased.segment.alert, %error, "the control record of an alert cannot be read: the alert is paused on this route");
                 ControlState::Pause
             }
         }

@@ -158,7 +158,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         for (lane, index) in handed {
             self.let_go(lane, index);
             if let Err(error) = self.lanes[lane as usize].release(index) {
-                tracing::warn!(route = self.route, lane = lane.name(), index, %error, "a segment was not handed over");
+                tracing::warn!(route = self.route, lane = lane.name(), index, %error, "a segment was not released to other processes: they get it when its lease expires");
             }
         }
         self.work.notify_one();
@@ -175,7 +175,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
                 route = self.route,
                 lane = lane.name(),
                 index,
-                "a segment is another process's now"
+                "another process has the segment now, by its claim or since the lease here expired"
             );
             self.let_go(lane, index);
         }
@@ -211,7 +211,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
                         leased.into_iter().for_each(|leased| self.admit(lane, leased, before));
                     }
                     Err(error) => {
-                        tracing::error!(route = self.route, lane = lane.name(), %error, "no segments can be taken");
+                        tracing::error!(route = self.route, lane = lane.name(), %error, "no segments can be read from the bus; retrying");
                         break;
                     }
                 }
@@ -233,7 +233,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
             Ok(segment) => segment,
             Err(error) => {
                 // It comes again when its lease runs out; a newer program may read it.
-                tracing::error!(route = self.route, lane = lane.name(), index, %error, "a segment is left alone");
+                tracing::error!(route = self.route, lane = lane.name(), index, %error, "a segment cannot be decoded and is not sent");
                 return;
             }
         };
@@ -266,7 +266,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
     /// It moved the topic's head, and says nothing.
     fn acknowledge_fencing_record(&self, lane: Lane, index: u64) {
         if let Err(error) = self.lanes[lane as usize].ack(index) {
-            tracing::warn!(route = self.route, lane = lane.name(), index, %error, "a seat was not acknowledged");
+            tracing::warn!(route = self.route, lane = lane.name(), index, %error, "a fencing record was not acknowledged");
         }
         self.acked.fetch_add(1, Ordering::Relaxed);
     }
@@ -308,7 +308,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
                 (Ok(()), Some(segment_lease)) => segment_lease.renewed(before, lease),
                 (Ok(()), None) => {}
                 (Err(error), segment_lease) => {
-                    tracing::warn!(route = self.route, lane = lane.name(), index, %error, "a lease was not renewed");
+                    tracing::warn!(route = self.route, lane = lane.name(), index, %error, "the lease on a segment was not renewed: another process may take it over");
                     if let (BusError::NotLeased { .. }, Some(segment_lease)) = (error, segment_lease) {
                         segment_lease.end();
                     }
@@ -337,14 +337,14 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
             }
         };
         if let Err(error) = told {
-            tracing::warn!(route = self.route, %error, "the route's health could not be told");
+            tracing::warn!(route = self.route, %error, "the route's health could not be published");
         }
     }
 
     pub(super) fn acknowledge(&self, done: Vec<Arc<LeasedSegment<C::Prepared>>>) {
         for leased in done {
             if let Err(error) = self.lanes[leased.lane() as usize].ack(leased.index) {
-                tracing::warn!(route = self.route, index = leased.index, %error, "a segment was not acknowledged");
+                tracing::warn!(route = self.route, index = leased.index, %error, "a segment was not acknowledged: it is delivered again when its lease expires");
             }
             self.let_go(leased.lane(), leased.index);
             self.acked.fetch_add(1, Ordering::Relaxed);
@@ -357,7 +357,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         self.acked_octets.store(0, Ordering::Relaxed);
         for lane in &self.lanes {
             if let Err(error) = lane.flush().await {
-                tracing::warn!(route = self.route, %error, "acknowledgements were not made durable");
+                tracing::warn!(route = self.route, %error, "acknowledgements of segments are not on disk yet");
             }
         }
     }
@@ -368,7 +368,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         for (lane, index) in leased {
             self.let_go(lane, index);
             if let Err(error) = self.lanes[lane as usize].release(index) {
-                tracing::warn!(route = self.route, lane = lane.name(), index, %error, "a segment was not given back");
+                tracing::warn!(route = self.route, lane = lane.name(), index, %error, "a segment was not returned to the bus: it is delivered again when its lease expires");
             }
         }
         self.flush().await;
@@ -380,7 +380,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
     async fn take_back_health(&self) {
         let Some(shared) = &self.context.shared else { return };
         if let Err(error) = self.routes.set(&health_key(&shared.node, &self.route), &[]).await {
-            tracing::warn!(route = self.route, %error, "the route's health could not be taken back");
+            tracing::warn!(route = self.route, %error, "the route's health record could not be removed");
         }
     }
 }

@@ -133,10 +133,7 @@ impl Read for Checked {
 }
 
 fn changed(name: &str) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidData,
-        format!("{name}: the file is not what it was when it was attached"),
-    )
+    io::Error::new(io::ErrorKind::InvalidData, format!("{name}: the file has changed since it was attached"))
 }
 
 /// Hashes and counts what is written.
@@ -168,8 +165,9 @@ impl<W: Write> Write for Hashed<W> {
 pub fn unpack(path: &Path) -> Result<PathBuf, String> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let stem = name.strip_suffix(SUFFIX).filter(|stem| !stem.is_empty() && !stem.starts_with('.'));
-    let stem = stem
-        .ok_or_else(|| format!("{name:?} is no archive of an alert: its name does not end with {SUFFIX}"))?;
+    let stem = stem.ok_or_else(|| {
+        format!("{name:?} is not an archive of an alert: its name does not end with {SUFFIX}")
+    })?;
     let folder = path.with_file_name(stem);
     if folder.exists() {
         return Ok(folder);
@@ -225,7 +223,7 @@ fn unpack_into(path: &Path, folder: &Path) -> io::Result<()> {
         io::copy(&mut entry, &mut hashed)?;
         let found = (name, hashed.size, hashed.hash.finalize().to_hex().to_string());
         if !promised.remove(&found) {
-            return Err(wrong(format!("{} is not what {MANIFEST} promises", found.0)));
+            return Err(wrong(format!("{} does not match {MANIFEST}", found.0)));
         }
         file.sync_all()?;
     }
@@ -254,7 +252,7 @@ fn plain_name<R: Read>(entry: &tar::Entry<'_, R>) -> io::Result<String> {
             .collect();
         matches!(parts?.as_slice(), [_] | [ATTACHMENTS, _]).then(|| name.to_owned())
     });
-    named.ok_or_else(|| wrong(format!("{} is no plain file in its place", path.display())))
+    named.ok_or_else(|| wrong(format!("{} is not a plain file in its folder", path.display())))
 }
 
 fn read_manifest(
@@ -269,7 +267,10 @@ fn read_manifest(
     entry.take(MANIFEST_OCTETS_MAX).read_to_end(&mut octets)?;
     let manifest: Value = serde_json::from_slice(&octets)?;
     if manifest["version"] != VERSION {
-        return Err(wrong(format!("it has version {}, this program knows {VERSION}", manifest["version"])));
+        return Err(wrong(format!(
+            "it has version {}, this program supports {VERSION}",
+            manifest["version"]
+        )));
     }
     let file = |file: &Value| {
         Some((file["name"].as_str()?.to_owned(), file["size"].as_u64()?, file["blake3"].as_str()?.to_owned()))

@@ -92,7 +92,7 @@ impl RouteSettings for EdgeRoute {
         let is_group = self.group.is_none_or(|group| group.ip().is_multicast() && group.port() != 0);
         check("group", !is_group, "is no multicast group with a port, such as 239.1.2.3:4811".to_owned());
         let alone = self.group.is_none() && self.interface.is_some();
-        check("interface", alone, "is of no use without group".to_owned());
+        check("interface", alone, "has no effect without group".to_owned());
         if let (Some(group), Some(interface)) = (self.group, &self.interface) {
             let reason = interface.serves(group).err();
             check("interface", reason.is_some(), reason.unwrap_or_default());

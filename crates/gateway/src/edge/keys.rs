@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 section! {
-    /// Edge sites ([edge](#edge)), to which an alert goes as an archive of its text, CAP and attachments.
+    /// Edge sites ([edge](#edge)): each gets an alert as an archive of its text, CAP and attachments.
     /// [Push](push.md) describes it.
     EdgeKeys {
         /// Bits per second of a push, repair included: to the group, or to each site; at least `"16k"`.
@@ -24,7 +24,8 @@ section! {
         interface: Option<Interface> as Option<InterfaceName> = EdgeRoute::default().interface,
         /// Routers that the group's datagrams may pass, at most 255.
         hops: u32 = EdgeRoute::default().hops,
-        /// Pushes at a time, 1 to 64. An emergency waits for none of another lane: it may begin four more.
+        /// Pushes at a time, 1 to 64. An emergency does not wait for pushes of other lanes: up to four more
+        /// may begin for it.
         sessions: usize = EdgeRoute::default().pushes,
     }
 }

@@ -182,7 +182,7 @@ impl RouteSessions for EdgeSessions {
 fn remove_archives(folder: &std::path::Path) {
     let emptied = std::fs::remove_dir_all(folder).and_then(|()| std::fs::create_dir_all(folder));
     if let Err(error) = emptied {
-        tracing::warn!(folder = %folder.display(), %error, "archives of an earlier process are still there");
+        tracing::warn!(folder = %folder.display(), %error, "archives of an earlier process could not be removed: they only take room");
     }
 }
 

@@ -16,9 +16,9 @@ pub(super) fn result(end: &End, joined: bool, trouble: &str, key: u64, archive: 
     let words = if words.is_empty() { "the time was over" } else { words };
     match joined {
         true => AttemptResult::Unknown {
-            text: format!("the site was there, but its receipt did not come in time: {words}"),
+            text: format!("the site connected, but its receipt did not come in time: {words}"),
         },
-        false => refused(false, "edge:away", &format!("the site was not there in time: {words}")),
+        false => refused(false, "edge:away", &format!("the site did not connect in time: {words}")),
     }
 }
 

@@ -54,7 +54,7 @@ impl Push {
         }
         match tokio::fs::remove_file(&self.file).await {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                tracing::warn!(file = %self.file.display(), %error, "an archive that was pushed is still there");
+                tracing::warn!(file = %self.file.display(), %error, "a pushed archive could not be removed: it only takes room");
             }
             _ => {}
         }
@@ -73,7 +73,11 @@ impl Push {
             return Err(outcome::refused(true, "edge:body", "the body is not for an edge site"));
         };
         let Some(documents) = &self.context.documents else {
-            return Err(outcome::refused(true, "edge:papers", "nobody here keeps alerts"));
+            return Err(outcome::refused(
+                true,
+                "edge:papers",
+                "this process has no access to the alert's documents",
+            ));
         };
         let documents = documents.documents(segment.alert).await;
         let documents = documents.map_err(|no| outcome::refused(no.permanent, "edge:papers", &no.why))?;
@@ -111,7 +115,7 @@ impl Push {
         let mut found = match found {
             Ok(Ok(found)) => found,
             Ok(Err(error)) => return Err(lost(&error.to_string())),
-            Err(_) => return Err(lost("the name was not found in time")),
+            Err(_) => return Err(lost("the address could not be resolved in time")),
         };
         let fits = |address: &SocketAddr| self.signing.route.group.is_none() || address.is_ipv4();
         let Some(address) = found.find(fits) else {

@@ -7,8 +7,8 @@ use settings::section;
 use std::path::PathBuf;
 
 section! {
-    /// Files in which each message is a line of JSON: for archives, and for trying things. An alert to
-    /// `file:NAME` is appended to `NAME.jsonl`.
+    /// Files in which each message is a line of JSON, for archives and experiments. An alert to `file:NAME`
+    /// is appended to `NAME.jsonl`.
     FileKeys {
         /// Folder of the files; made if it is not there.
         folder: PathBuf = PathBuf::from("files"),

@@ -143,7 +143,7 @@ impl RouteSettings for MailRoute {
         let alone = self.username.is_some() != self.password.is_some();
         check("username", alone.then(|| "username and password belong together".to_owned()));
         if self.tls == Tls::None {
-            let idle = |given: bool| given.then(|| "is of no use with tls = \"none\"".to_owned());
+            let idle = |given: bool| given.then(|| "has no effect with tls = \"none\"".to_owned());
             check("ca_file", idle(self.ca_file.is_some()));
             check("server_name", idle(self.server_name.is_some()));
         } else {

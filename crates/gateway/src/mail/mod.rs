@@ -65,7 +65,10 @@ const CONNECT_MAX: Duration = Duration::from_secs(30);
 /// Everything that is wrong with its settings.
 pub fn start(config: MailRoute, context: &GatewayContext) -> Result<Running, Vec<Problem>> {
     if config.tls == Tls::None && config.username.is_some() {
-        tracing::warn!(route = config.name, "the password goes over the network as it is: tls is \"none\"");
+        tracing::warn!(
+            route = config.name,
+            "the password is sent unencrypted, because tls is \"none\": set tls to \"starttls\" or \"tls\""
+        );
     }
     route_loop::start::<MailSessions>(config, context)
 }

@@ -206,7 +206,11 @@ async fn take_turn(office: &NoticeDispatcher, mut turn: DueNotice) -> (DueNotice
     };
     let Some(notice) = notice else { return (turn, HostTurnResult::Over) };
     if office.context.now() > notice.expires {
-        tracing::warn!(url = notice.url, tries = turn.failures, "a platform could not be told in its time");
+        tracing::warn!(
+            url = notice.url,
+            tries = turn.failures,
+            "the callback expired before the platform accepted it: it is dropped"
+        );
         return (turn, HostTurnResult::Over);
     }
     let ended = fetch(office, &notice).await;
@@ -228,7 +232,7 @@ async fn fetch(office: &NoticeDispatcher, notice: &Notice) -> HostTurnResult {
             match super::line::judge(office, &response) {
                 TryResult::Gone | TryResult::Yes => HostTurnResult::Over,
                 TryResult::NotYet(why, at_least) => {
-                    tracing::info!(url = notice.url, why, "a platform did not listen");
+                    tracing::info!(url = notice.url, why, "the platform refused the callback: it is retried");
                     let broken = status.is_server_error();
                     let _ = read_away(response).await;
                     HostTurnResult::NotYet { at_least, broken }
@@ -238,7 +242,11 @@ async fn fetch(office: &NoticeDispatcher, notice: &Notice) -> HostTurnResult {
         // An address that is none will not become one.
         Err(error) if error.is_builder() => HostTurnResult::Over,
         Err(error) => {
-            tracing::info!(url = notice.url, why = words(&error), "a platform was not reached");
+            tracing::info!(
+                url = notice.url,
+                why = words(&error),
+                "the platform could not be reached: the callback is retried"
+            );
             HostTurnResult::NotYet { at_least: None, broken: true }
         }
     }

@@ -46,7 +46,7 @@ pub(super) async fn run(office: Arc<NoticeDispatcher>, url: String, mut stop: St
                 url,
                 id = notice.id,
                 tries = backoff.failures(),
-                "a notice could not be told in its time"
+                "the callback expired before the address accepted it: it is dropped"
             );
             office.done(&url, index);
             backoff.reset();
@@ -66,7 +66,7 @@ pub(super) async fn run(office: Arc<NoticeDispatcher>, url: String, mut stop: St
                 tracing::warn!(
                     url,
                     id = notice.id,
-                    "the address is gone: nothing more is told there for a while"
+                    "the address answered 410 (gone): no callbacks are sent there for an hour"
                 );
                 office.done(&url, index);
                 backoff.reset();
@@ -80,7 +80,7 @@ pub(super) async fn run(office: Arc<NoticeDispatcher>, url: String, mut stop: St
                     id = notice.id,
                     why,
                     wait_ms = wait.as_millis() as u64,
-                    "a notice was not heard"
+                    "the address did not accept the callback: it is retried"
                 );
                 wait
             }

@@ -108,7 +108,9 @@ async fn run(
     let office = loop {
         match NoticeDispatcher::open(&settings, &signer, &client, &context) {
             Ok(office) => break Arc::new(office),
-            Err(error) => tracing::error!(%error, "notices cannot be told yet"),
+            Err(error) => {
+                tracing::error!(%error, "callbacks cannot be sent yet: the topic of notices cannot be opened; retrying")
+            }
         }
         tokio::select! {
             () = tokio::time::sleep(REOPEN) => {}
@@ -172,7 +174,7 @@ impl NoticeDispatcher {
                 Ok(leased) if leased.is_empty() => return,
                 Ok(leased) => leased,
                 Err(error) => {
-                    tracing::error!(%error, "no notices can be taken");
+                    tracing::error!(%error, "no callbacks can be read from the bus; retrying");
                     return;
                 }
             };
@@ -181,7 +183,7 @@ impl NoticeDispatcher {
                 let notice = match Notice::decode(&leased.record.octets) {
                     Ok(notice) => notice,
                     Err(error) => {
-                        tracing::error!(index, %error, "a notice is left alone");
+                        tracing::error!(index, %error, "a callback cannot be decoded and is not sent");
                         continue;
                     }
                 };
@@ -286,7 +288,7 @@ impl NoticeDispatcher {
     /// A notice that waits nowhere any more.
     fn acknowledge(&self, index: u64) {
         if let Err(error) = self.group.ack(index) {
-            tracing::warn!(index, %error, "a notice was not acknowledged: it will be told again");
+            tracing::warn!(index, %error, "a callback was not acknowledged on the bus: it will be sent again");
         }
         let mut lines = self.lines();
         let was_full = lines.leased >= self.held_max();
@@ -331,7 +333,7 @@ impl NoticeDispatcher {
         drop(lines);
         for index in leased {
             if let Err(error) = self.group.renew(index, LEASE) {
-                tracing::warn!(index, %error, "a lease was not renewed");
+                tracing::warn!(index, %error, "the lease on a callback was not renewed: it may be sent twice");
             }
         }
     }
@@ -339,14 +341,14 @@ impl NoticeDispatcher {
     async fn flush(&self) {
         let acked = std::mem::take(&mut self.lines().acked);
         if acked && let Err(error) = self.group.flush().await {
-            tracing::warn!(%error, "acknowledgements were not made durable");
+            tracing::warn!(%error, "acknowledgements of callbacks are not on disk yet: after a crash some are sent again");
         }
         let below = self.group.low_water().saturating_sub(TOLD_TAIL);
         if acked
             && below > self.topic.low()
             && let Err(error) = self.topic.trim(below)
         {
-            tracing::warn!(%error, "notices that were heard stay on disk");
+            tracing::warn!(%error, "callbacks that were sent could not be removed from the bus: they only take room");
         }
     }
 
@@ -357,7 +359,7 @@ impl NoticeDispatcher {
         let fetched = hosts.values().flat_map(Host::places);
         for index in waiting.into_values().flatten().chain(fetched) {
             if let Err(error) = self.group.release(index) {
-                tracing::warn!(index, %error, "a notice was not given back");
+                tracing::warn!(index, %error, "a callback was not returned to the bus: it is sent when its lease expires");
             }
         }
     }

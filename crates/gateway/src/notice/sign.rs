@@ -48,7 +48,7 @@ pub(super) fn seconds(at: Timestamp) -> i64 {
 
 fn key(secret: &Secret) -> Result<hmac::Key, String> {
     let coded = secret.reveal().strip_prefix(PREFIX).ok_or(format!("a secret begins with {PREFIX}"))?;
-    let octets = STANDARD.decode(coded).map_err(|_| format!("what follows {PREFIX} is not base64"))?;
+    let octets = STANDARD.decode(coded).map_err(|_| format!("the part behind {PREFIX} is not base64"))?;
     if !OCTETS.contains(&octets.len()) {
         return Err(format!(
             "a secret of {} octets is outside {} to {}",

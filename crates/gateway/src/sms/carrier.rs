@@ -201,7 +201,11 @@ impl Carrier {
         if heard.count > 0
             && let Some(rate) = locked(&self.pace).heard(heard, now)
         {
-            tracing::info!(route = self.name, rate, "the carrier is strained: the route slows down");
+            tracing::info!(
+                route = self.name,
+                rate,
+                "the carrier throttles or is slow: the route lowers its rate"
+            );
             self.dispatcher.set_rate(rate);
         }
     }

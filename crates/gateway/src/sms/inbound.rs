@@ -56,7 +56,7 @@ impl Piece {
     /// From disk.
     fn read(key: &str, value: &[u8]) -> Option<Piece> {
         let value = behind_form("part of a message", value)
-            .inspect_err(|error| tracing::error!(key, %error, "a part on the topic joins is left alone"))
+            .inspect_err(|error| tracing::error!(key, %error, "a stored part of a message cannot be decoded and is ignored"))
             .ok()?;
         let (&data_coding, rest) = value.split_first()?;
         let (&length, rest) = rest.split_first()?;
@@ -275,7 +275,7 @@ impl PartsInbox {
         tokio::spawn(async move {
             let result = topic.set(&keep.key, &keep.value).await;
             if let Err(error) = &result {
-                tracing::error!(route, %error, "a part of a message could not be kept: the carrier is asked to send it again");
+                tracing::error!(route, %error, "a part of an inbound message could not be stored: it is refused, so that the carrier sends it again");
             }
             state.0.store(if result.is_ok() { KEPT } else { KEPT + 1 }, Ordering::Release);
             listener.notify_one();
@@ -292,7 +292,7 @@ impl PartsInbox {
         tokio::spawn(async move {
             for key in keys {
                 if let Err(error) = topic.set(&key, b"").await {
-                    tracing::warn!(%error, "a part of a message that is whole stays on disk");
+                    tracing::warn!(%error, "a part of a joined message could not be removed: it only takes room");
                 }
             }
         });

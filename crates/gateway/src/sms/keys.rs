@@ -31,7 +31,7 @@ section! {
         password: Secret = SmsRoute::default().password,
         /// `system_type` of a bind; at most 12 octets.
         system_type: String = SmsRoute::default().system_type,
-        /// Highest version of SMPP that is spoken.
+        /// Highest version of SMPP in use.
         version: Version as VersionWords = SmsRoute::default().version,
         /// Kind of the sessions.
         bind: Binding as BindingWords = SmsRoute::default().bind,
@@ -42,14 +42,14 @@ section! {
         idle: Duration = SmsRoute::default().idle,
         /// On demand: time between binds of a session that receives, for messages that wait at the carrier.
         poll_every: Duration = SmsRoute::default().poll_every,
-        /// `host:port` where an SMSC may connect and ask for a bind (outbind); sessions that only receive are
-        /// then not opened by this server.
+        /// Listening address, `host:port`, where an SMSC may connect and request a bind (outbind); this
+        /// server then opens no receive-only sessions itself.
         #[manual(example = "127.0.0.1:2776")]
         outbind: Option<String> = SmsRoute::default().outbind,
-        /// Password of such an SMSC; empty: none is asked for.
+        /// Password of such an SMSC; empty: none is required.
         outbind_password: Secret = SmsRoute::default().outbind_password,
-        /// Sender of messages whose alert names none that can be shown; at most 20 octets. Empty: the
-        /// carrier's choice.
+        /// Sender of messages whose alert names no valid sender; at most 20 octets. Empty: the carrier's
+        /// choice.
         #[manual(inline, example = {ton = 5, npi = 0, addr = "CITY"})]
         source: Source = Source::default(),
         /// Type and numbering plan of destinations.
@@ -57,27 +57,27 @@ section! {
         dest: Dest = Dest::default(),
         /// `service_type` of every message; at most 5 octets.
         service_type: String = SmsRoute::default().service_type,
-        /// Alphabet that the carrier has for `data_coding` 0.
+        /// Alphabet that the carrier uses for `data_coding` 0.
         charset: Charset as CharsetWords = SmsRoute::default().charset,
-        /// Languages whose tables of GSM 7-bit (national language shift, TS 23.038) a text may use that the
-        /// default alphabet does not hold; only with `charset = "gsm7"`. Such a text has up to 155 letters in
-        /// a message instead of the 70 of UCS-2; a text that no table holds (emoji) and flash messages are
-        /// sent in UCS-2. Only where the carrier and the phones there know the tables: others show wrong
+        /// Languages whose national GSM 7-bit tables (TS 23.038) encode texts that the default alphabet
+        /// cannot; only with `charset = "gsm7"`. Such a text has up to 155 letters in a message instead of
+        /// the 70 of UCS-2. Texts that no table can encode (emoji) and flash messages are sent in UCS-2. Set
+        /// a language only where the carrier and its phones support the tables: other phones show wrong
         /// letters.
         #[manual(example = ["turkish", "hindi"])]
         languages: Vec<Language> as Vec<LanguageWords> = SmsRoute::default().languages,
-        /// How long messages are split: `"udh8"`, `"udh16"`, `"sar"`, `"payload"`; the last two in versions
-        /// 3.4 and 5.0.
+        /// Method of splitting long messages: `"udh8"`, `"udh16"`, `"sar"`, `"payload"`; the last two in
+        /// versions 3.4 and 5.0.
         long: Concat as ConcatWords = SmsRoute::default().long,
-        /// How receipts write the ids of submissions: `"auto"`, `"as-is"`, `"hex"` (receipts hexadecimal
-        /// where responses are decimal), `"dec"` (the reverse).
+        /// Form of message ids in receipts: `"auto"`, `"as-is"`, `"hex"` (receipts hexadecimal where
+        /// responses are decimal), `"dec"` (the reverse).
         receipt_ids: IdForm as IdFormWords = SmsRoute::default().receipt_ids,
         /// `registered_delivery` of every message.
         #[manual(default = "a receipt where the alert needs one", example = 1)]
         registered_delivery: Option<u8> = SmsRoute::default().registered_delivery,
         /// Time from a request to its response; then the outcome of the message is unknown.
         response_timeout: Duration = SmsRoute::default().response_timeout,
-        /// Silence after which the carrier is sent an `enquire_link`.
+        /// Silence after which the route sends an `enquire_link`.
         enquire_link: Duration = SmsRoute::default().enquire_link,
         /// Time from connecting to being bound.
         connect_timeout: Duration = SmsRoute::default().connect_timeout,

@@ -412,13 +412,13 @@ impl Worker<Session> for CarrierConnection {
             Event::Unbinding => self.unbinding = true,
             Event::Closed(reason) => self.end.reason = Some(reason),
             Event::Nack { status, sequence } => {
-                tracing::warn!(route = self.carrier.name(), %status, sequence, "the carrier did not understand us");
+                tracing::warn!(route = self.carrier.name(), %status, sequence, "the carrier answered with generic_nack");
             }
             Event::Refused(refused) => {
                 tracing::warn!(
                     route = self.carrier.name(),
                     ?refused,
-                    "the carrier sent something that is no SMPP"
+                    "the carrier sent octets that are not SMPP"
                 );
             }
             Event::Outbind(outbind) => {

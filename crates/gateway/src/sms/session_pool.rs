@@ -220,7 +220,7 @@ async fn keep_listening(carrier: Arc<Carrier>, mut stop: Stop) {
         match Listener::bind(address, config.sessions as usize).await {
             Ok(listener) => answer_outbinds(&carrier, &listener, &mut sessions, &mut stop).await,
             Err(error) => {
-                tracing::error!(route = carrier.name(), address, %error, "no SMSC can ask us to bind");
+                tracing::error!(route = carrier.name(), address, %error, "cannot listen for outbind: no SMSC can request a bind until this succeeds");
                 tokio::select! {
                     () = tokio::time::sleep(RELISTEN) => {}
                     () = stop.wait() => {}
@@ -269,7 +269,7 @@ async fn outbound(carrier: Arc<Carrier>, stream: Stream, stop: Stop, done: onesh
     let connection =
         CarrierConnection::new(Arc::clone(&carrier), config.outbind_mode(), stop.clone()).asked();
     let (why, _) = converse(stream, machine, connection, &config, stop).await;
-    tracing::info!(route = carrier.name(), why, "a session that the SMSC asked for has ended");
+    tracing::info!(route = carrier.name(), why, "a session that the SMSC requested by outbind has ended");
     drop(done);
 }
 

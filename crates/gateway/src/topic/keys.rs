@@ -28,7 +28,9 @@ impl TopicKeys {
     /// Settings of a route with these keys.
     pub(super) fn route(&self, common: &RouteKeys, around: &Surroundings) -> Result<TopicRoute, Problem> {
         let Some(kept) = around.get::<TextTopics>() else {
-            let reason = "topic needs a section [topics]: nobody could read them".to_owned();
+            let reason =
+                "a route of channel topic needs a section [topics]: without it no client can read the topics"
+                    .to_owned();
             return Err(Problem { field: "channel", reason });
         };
         Ok(TopicRoute {

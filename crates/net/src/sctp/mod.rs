@@ -62,7 +62,7 @@ impl fmt::Display for NoSctp {
                     self.0
                 )
             }
-            _ => write!(f, "the system gives no SCTP socket: {}", self.0),
+            _ => write!(f, "the system refuses an SCTP socket: {}", self.0),
         }
     }
 }

@@ -19,7 +19,7 @@ pub(super) async fn migrate(link: &PgLink) -> Result<(), Trouble> {
     let encoding = link.one("SHOW server_encoding", &[]).await?;
     let encoding = encoding.map(|row| get::<String>(&row, 0)).transpose()?.unwrap_or_default();
     if encoding != "UTF8" {
-        let why = format!("the database's encoding is {encoding}: make it anew with ENCODING 'UTF8'");
+        let why = format!("the database's encoding is {encoding}: create it again with ENCODING 'UTF8'");
         return Err(StoreError::Conflict { why }.into());
     }
     let had = form(link).await?;

@@ -41,7 +41,7 @@ const SAY: &str = "UPDATE imports SET seen = clock_timestamp() WHERE generation 
 
 pub(super) async fn begin(store: &Postgres, id: &str, now: Timestamp) -> Result<ImportNo, StoreError> {
     for import in store.staging.forgotten(now)? {
-        tracing::warn!(import = import.0, "an import nobody ended is given up to make room");
+        tracing::warn!(import = import.0, "an import that was never ended is cancelled to make room");
         abandon(store, import).await?;
     }
     let begin = Work::new((id.to_owned(), now.0), |link, (id, now)| {
@@ -120,7 +120,7 @@ pub(super) async fn keep(base: Arc<Base>) {
             Box::pin(async move { link.execute(SAY, &[imports]).await.map(|_| ()) })
         });
         if let Err(error) = base.change(&say.again()).await {
-            tracing::warn!(%error, "the database does not hear that imports go on");
+            tracing::warn!(%error, "running imports could not be marked as alive: other processes may cancel them");
         }
     }
 }

@@ -62,7 +62,7 @@ pub(super) async fn run(base: Arc<Base>) {
             Ok(()) => EVERY,
             Err(StoreError::Closed) => return,
             Err(error) => {
-                tracing::warn!(%error, "what imports left behind could not be swept up");
+                tracing::warn!(%error, "rows of unfinished imports could not be deleted");
                 AGAIN
             }
         };

@@ -234,7 +234,7 @@ impl Drop for Parts {
     fn drop(&mut self) {
         self.queue.close_at_once();
         if let Err(error) = self.join() {
-            tracing::warn!(%error, "the store did not end in order");
+            tracing::warn!(%error, "the store did not close cleanly");
         }
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn abandon_orphans(connection: &Connection) -> Result<(), StoreError>
 
 pub(super) async fn begin(store: &Sqlite, account: &str, now: Timestamp) -> Result<ImportNo, StoreError> {
     for import in store.staging.forgotten(now)? {
-        tracing::warn!(import = import.0, "an import nobody ended is given up to make room");
+        tracing::warn!(import = import.0, "an import that was never ended is cancelled to make room");
         abandon(store, import).await?;
     }
     let account = account.to_owned();

@@ -85,7 +85,7 @@ pub(super) fn run(readers: &Readers, sweep: &Sweep, queue: &WriterQueue) {
         match sweep_all(readers, sweep, queue) {
             Ok(()) | Err(StoreError::Closed) => {}
             Err(error) => {
-                tracing::warn!(%error, "what imports left behind could not be swept up");
+                tracing::warn!(%error, "rows of unfinished imports could not be deleted");
                 sweep.rest(AGAIN);
                 sweep.wake();
             }

@@ -154,7 +154,7 @@ fn move_log(connection: &Connection, log: &Log, queue: &WriterQueue) {
         let pages = log.pages.load(Ordering::Relaxed);
         log.move_at.store(pages + log.long_pages / PASSES_OF_A_LOG, Ordering::Relaxed);
         if let Err(error) = pass(connection, "PASSIVE") {
-            tracing::warn!(%error, "the write-ahead log could not be moved into the database");
+            tracing::warn!(%error, "the write-ahead log could not be checkpointed into the database");
             break;
         }
     }
@@ -172,7 +172,7 @@ fn move_log(connection: &Connection, log: &Log, queue: &WriterQueue) {
 pub(super) fn move_rest(connection: &Connection, log: &Log) {
     if log.rest_wanted.load(Ordering::Acquire) {
         if let Err(error) = pass(connection, "PASSIVE") {
-            tracing::warn!(%error, "the rest of the write-ahead log could not be moved into the database");
+            tracing::warn!(%error, "the rest of the write-ahead log could not be checkpointed into the database");
         }
         log.rest_wanted.store(false, Ordering::Release);
         log.wake.notify_all();

@@ -99,7 +99,7 @@ pub(super) fn run(mut connection: Connection, queue: &Arc<WriterQueue>, log: &Ar
         Ok(())
     };
     if let Err(error) = connection.wal_hook(Some(hook)) {
-        tracing::error!(%error, "the writer cannot watch its log");
+        tracing::error!(%error, "the writer cannot watch the size of its write-ahead log");
         return;
     }
     let names = RefCell::new(FxHashMap::default());

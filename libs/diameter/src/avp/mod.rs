@@ -140,7 +140,7 @@ impl fmt::Display for AvpError {
         match self.problem {
             AvpProblem::Header => write!(f, "the header of {name} is cut off"),
             AvpProblem::Length { length } => {
-                write!(f, "{name} says it has {length} octets, which do not fit what it stands in")
+                write!(f, "the length field of {name} is {length}, which does not fit its group or message")
             }
             AvpProblem::Size { octets } => {
                 write!(f, "{name} has {octets} octets of data, which its type cannot have")

@@ -172,7 +172,7 @@ impl Pipeline {
             // A server that closes on its own account says so unasked (RFC 5321 §3.8).
             return match reply.code {
                 SERVICE_CLOSING => Err(Failure::refused("an idle connection", reply)),
-                _ => Err(Failure::unexpected("nothing that was asked", reply)),
+                _ => Err(Failure::unexpected("no command that was sent", reply)),
             };
         };
         let Some(at) = self.flights.iter().position(|flight| flight.number == number) else {

@@ -46,7 +46,7 @@ impl LogGroup {
         let given: Vec<(u64, u32)> =
             taken.iter().map(|leased| (leased.record.index, leased.redelivered + 1)).collect();
         if let Err(error) = self.saved.write(&[&saved::encode_given(&given)]) {
-            tracing::warn!(topic = self.topic.name(), %error, "Deliveries could not be counted on disk.");
+            tracing::warn!(topic = self.topic.name(), %error, "Counts of deliveries could not be written.");
         }
     }
 
@@ -67,7 +67,7 @@ impl LogGroup {
                 match letters.append_now(DurabilityRule::Key(&self.letter_key(*index)), &[&letter.encode()]) {
                     Ok(_) => {}
                     Err(error @ BusError::TooLarge { .. }) => {
-                        tracing::error!(topic = self.topic.name(), index, %error, "A dead record is no letter; it is given out on.");
+                        tracing::error!(topic = self.topic.name(), index, %error, "A record is too large for the dead letters; it is delivered again.");
                         lock(&self.inner).state.revive(*index);
                         continue;
                     }
@@ -108,7 +108,7 @@ impl Chore for LogGroup {
             Ok(_) => self.bury_soon(&mut inner),
             Err(BusError::Closed) => {}
             Err(error) => {
-                tracing::warn!(topic = self.topic.name(), %error, "Dead records could not be put away; tried again.");
+                tracing::warn!(topic = self.topic.name(), %error, "Records could not be moved to the dead letters; retrying.");
                 inner.bury_due = Some(self.shared.clock.now() + BURY_AGAIN);
                 self.set_alarm(&mut inner);
             }

@@ -348,7 +348,7 @@ impl TimerClient for LogGroup {
             self.notify.notify_waiters();
         }
         if writes && let Err(error) = self.save() {
-            tracing::warn!(topic = self.topic.name(), %error, "Acknowledgements could not be written; tried again.");
+            tracing::warn!(topic = self.topic.name(), %error, "Acknowledgements could not be written; retrying.");
             let mut inner = lock(&self.inner);
             inner.write_due = Some(now + WRITE_AFTER);
         }

@@ -65,7 +65,7 @@ impl Log {
         if writer.room.end > writer.offset
             && let Err(error) = last.open(&self.shared).and_then(|file| file.set_len(writer.offset))
         {
-            tracing::warn!(topic = self.name, %error, "The zeros behind a full file could not be cut; they only take room.");
+            tracing::warn!(topic = self.name, %error, "Preallocated zeros behind a full file could not be cut; they only take room.");
         }
         writer.room.lose();
     }

@@ -144,7 +144,7 @@ fn cut_tail(
     let last = whole + end.file;
     // The highest goes first, so that a crash in between leaves no gap.
     for file in files[last + 1..].iter().rev() {
-        tracing::warn!(file = %file.path.display(), "A file behind the log's end was never promised and is removed.");
+        tracing::warn!(file = %file.path.display(), "A file behind the log's end was never acknowledged and is removed.");
         file.remove(shared)?;
     }
     if end.offset == 0 {
@@ -155,7 +155,7 @@ fn cut_tail(
     let file = files[last].open(shared)?;
     if file.octets()? > end.offset {
         if end.torn {
-            tracing::warn!(file = %files[last].path.display(), offset = end.offset, next = end.next, "A torn tail is cut.");
+            tracing::warn!(file = %files[last].path.display(), offset = end.offset, next = end.next, "The log ends with a record that was half written and never acknowledged: it is cut.");
         }
         file.set_len(end.offset)?;
     }

@@ -162,7 +162,7 @@ impl Chore for Log {
         match self.keep() {
             Ok(()) | Err(BusError::Closed) => {}
             Err(error) => {
-                tracing::warn!(topic = self.name, %error, "What is over a limit could not be let go of; tried again.");
+                tracing::warn!(topic = self.name, %error, "Records over a retention limit could not be deleted; retrying.");
             }
         }
         self.set_alarm();

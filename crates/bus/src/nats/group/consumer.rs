@@ -112,7 +112,7 @@ impl Consumer {
         let config = &found["config"];
         let unfit = |what: &str| {
             let why = format!(
-                "consumer {} of stream {} {what}: somebody else made it; remove it or take another prefix",
+                "consumer {} of stream {} {what}: another program made it; remove it or set another [bus] prefix",
                 self.name, self.stream
             );
             BusError::Unfit { why }
@@ -121,10 +121,10 @@ impl Consumer {
             return Err(unfit("does not wait for acknowledgements"));
         }
         if config["deliver_subject"].as_str().is_some_and(|subject| !subject.is_empty()) {
-            return Err(unfit("is not asked for records but sends them"));
+            return Err(unfit("pushes records instead of waiting for requests"));
         }
         let ack_wait = config["ack_wait"].as_u64().filter(|wait| *wait > 0);
-        let ack_wait = ack_wait.ok_or_else(|| unfit("has no time to acknowledge in"))?;
+        let ack_wait = ack_wait.ok_or_else(|| unfit("has no ack_wait"))?;
         Ok(Opened { floor: floor(found), ack_wait: Duration::from_nanos(ack_wait) })
     }
 

@@ -119,7 +119,7 @@ impl NatsGroup {
         let (consumer, asked) = (self.consumer.clone(), settings.clone());
         self.link().spawn(async move {
             if let Err(error) = consumer.open(&asked).await {
-                tracing::warn!(%error, "A group could not be changed; it goes on as it was.");
+                tracing::warn!(%error, "The settings of a group could not be changed; the old ones stay.");
             }
         });
     }
@@ -200,7 +200,7 @@ impl NatsGroup {
                 match grave.append_keyed(key.as_bytes(), &[&letter]).await {
                     Ok(_) => drop(group.ack(index)),
                     Err(error) => {
-                        tracing::warn!(topic = group.topic.name, index, %error, "A dead record could not be put away; tried again.");
+                        tracing::warn!(topic = group.topic.name, index, %error, "A record could not be moved to the dead letters; retrying.");
                         lock(&group.inner).state.not_buried(index);
                     }
                 }

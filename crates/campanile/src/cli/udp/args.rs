@@ -10,11 +10,11 @@ use std::time::Duration;
 /// Paced traffic.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Udp {
-    /// Sends at a rate, to a receiver that has agreed
+    /// Sends at a rate, to a receiver that has accepted
     ///
-    /// Nothing is sent before `campanile udp receive` there has answered a keyed hello (on this machine no
-    /// key is needed), and it stops when the receiver is silent for 2 s. In a terminal + and - change the
-    /// rate and q ends it.
+    /// It sends nothing until `campanile udp receive` on the other machine has answered a keyed hello (on one
+    /// machine no key is needed), and stops when the receiver is silent for 2 s. In a terminal + and - change
+    /// the rate and q ends it.
     #[command(after_help = "Rates: bits of packets a second: 10G, 100M, 1.5G, 64k; or over time:
   steps:0s=10M,5s=10G    ramp:10M..10G/30s    sine:1G+-500M/10s    poisson:1G    trace:FILE (seconds,bits_per_s)
 
@@ -24,30 +24,30 @@ Examples:
   campanile udp send 127.0.0.1:4810 --rate steps:0s=10M,5s=10G,10s=100M --seconds 20 --out figures
   campanile udp send 127.0.0.1:4810 --rate 200M --file siren.wav --format json")]
     Send(Box<Send>),
-    /// Receives paced traffic, counts it and reports to each sender; or takes pushed files into a folder
+    /// Receives paced traffic, counts it and reports to each sender; or stores pushed files in a folder
     #[command(after_help = "Examples:
   campanile udp receive
   campanile udp receive --listen 0.0.0.0:4810 --key-file key --format json
   campanile udp receive --streams 1 --file siren.wav
   campanile udp receive --into /srv/incoming --listen 0.0.0.0:4810 --key-file key")]
     Receive(Box<Receive>),
-    /// Brings a file to many sites: whole, checked, with a receipt of each
+    /// Pushes a file to many sites: whole, verified, with a receipt from each
     ///
-    /// Each site runs `campanile udp receive --into FOLDER`. Losses are repaired (RaptorQ); a
-    /// site that was away goes on where it was. Ends with 0 when every site has the file.
+    /// Each site runs `campanile udp receive --into FOLDER`. Losses are repaired (RaptorQ); an interrupted
+    /// site resumes. Exit code 0 when every site has the file.
     #[command(after_help = "Examples:
   campanile udp push tones.tar --to 192.0.2.7:4810 --rate 20M --key-file key --deadline 600
   campanile udp push tones.tar --to north=192.0.2.7:4810,south=192.0.2.8:4810 --group 239.1.2.3:4811 --rate 200M --key-file key")]
     Push(Box<Push>),
-    /// Changes a sender that runs
+    /// Changes a running sender
     #[command(subcommand)]
     Set(Set),
-    /// Tells how a sender that runs is doing
+    /// Shows the state of a running sender
     #[command(after_help = "Examples:\n  campanile udp show --control /run/user/1000/udp")]
     Show(Show),
 }
 
-/// What of a sender can be changed.
+/// Settings of a sender that can be changed.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Set {
     /// Its rate, from now on; 0 is a pause
@@ -71,47 +71,47 @@ pub(crate) struct Show {
     pub control: PathBuf,
 }
 
-/// How being late is dealt with.
+/// Rule for late packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RuleName {
-    /// Catch up at most --debt, never closer than half an interval; count what is given up
+    /// Catch up at most --debt, never closer than half an interval; count the packets given up
     Bounded,
-    /// Catch up all that was missed
+    /// Catch up every missed packet
     CatchUp,
     /// Never above the rate
     Capped,
 }
 
-/// How packets are handed to the kernel, at most.
+/// Highest rung of the system calls for packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RungName {
     /// One call a packet
     Send,
     /// One call for several
     Sendmmsg,
-    /// One call and one way through the kernel for several
+    /// One call and one pass through the kernel for several
     Gso,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Send {
-    /// The receiver
+    /// Address of the receiver
     #[arg(value_name = "ADDRESS")]
     pub to: SocketAddr,
-    /// Bits of packets a second, or such over time: see below
+    /// Bits of packets a second, constant or over time: see below
     #[arg(long, default_value = "100M")]
     pub rate: String,
-    /// Octets of a packet's payload; 40 of them are the head
+    /// Octets of a packet's payload, 40 of them header
     #[arg(long, default_value_t = 1472, value_name = "OCTETS")]
     pub mss: u16,
-    /// So long [default: until it is stopped, or the file has ended]
+    /// Duration [default: until it is stopped, or the file has ended]
     #[arg(long, value_name = "S")]
     pub seconds: Option<f64>,
-    /// Threads, none started or parked; or FIRST..MOST, between which it keeps itself [default: 1 to as many
-    /// as processors]
+    /// Fixed number of threads; or FIRST..MOST, for a number that adapts [default: 1 to the number of
+    /// processors]
     #[arg(long, value_name = "N")]
     pub threads: Option<String>,
-    /// How being late is dealt with
+    /// Rule for late packets
     #[arg(long, value_enum, default_value_t = RuleName::Bounded)]
     pub rule: RuleName,
     /// Milliseconds that the bounded rule catches up
@@ -120,7 +120,7 @@ pub(crate) struct Send {
     /// Packets that leave together, at most [default: 100 us worth]
     #[arg(long, value_name = "N")]
     pub burst: Option<u32>,
-    /// How packets are handed to the kernel, at most [default: the best it carries]
+    /// Highest rung of the system calls for packets [default: the best that the kernel supports]
     #[arg(long, value_enum, value_name = "RUNG")]
     pub rung: Option<RungName>,
     /// A file to send once
@@ -129,7 +129,7 @@ pub(crate) struct Send {
     /// Highest rate, also of `campanile udp set`
     #[arg(long, value_name = "RATE", env = "CAMPANILE_UDP_CEILING")]
     pub ceiling: Option<String>,
-    /// A socket to steer it by: see `campanile udp set`
+    /// A socket for control: see `campanile udp set`
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
     #[command(flatten)]
@@ -138,58 +138,58 @@ pub(crate) struct Send {
 
 #[derive(Debug, Args)]
 pub(crate) struct Receive {
-    /// Where
+    /// Listening address
     #[arg(long, default_value = "127.0.0.1:4810", value_name = "ADDRESS")]
     pub listen: SocketAddr,
-    /// Sockets, each with a thread, over which the kernel spreads packets; or FIRST..MOST, between which it
-    /// keeps itself [default: 1 to as many as processors]
+    /// Fixed number of sockets, each with a thread, over which the kernel spreads packets; or FIRST..MOST,
+    /// for a number that adapts [default: 1 to the number of processors]
     #[arg(long, value_name = "N")]
     pub sockets: Option<String>,
     /// MiB of a socket's buffer; or FIRST..MOST, within which it grows when packets find no room
     #[arg(long, default_value = "32..256", value_name = "MIB")]
     pub buffer: String,
-    /// The kernel joins no packets [default: where it brings something]
+    /// Do not let the kernel join packets (GRO) [default: joined where it saves time]
     #[arg(long)]
     pub no_gro: bool,
-    /// A file for what a sender's --file carries; made anew
+    /// File to write, for a sender's --file; replaced if it exists
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Takes pushed files into this folder, instead of counting packets
+    /// Store pushed files in this folder, instead of counting packets
     #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "streams", "sockets"])]
     pub into: Option<PathBuf>,
     #[command(flatten)]
     pub pushed: Pushed,
-    /// Ends after so many streams [default: goes on]
+    /// End after so many streams [default: go on]
     #[arg(long, value_name = "N")]
     pub streams: Option<usize>,
     #[command(flatten)]
     pub shared: SharedArgs,
 }
 
-/// How pushed files are taken.
+/// Handling of pushed files.
 #[derive(Debug, Args)]
 pub(crate) struct Pushed {
-    /// With --into: ends after one file
+    /// With --into: end after one file
     #[arg(long, requires = "into")]
     pub once: bool,
-    /// With --into: takes bundles of alerts alone, and unpacks each into a folder of its own before it counts
+    /// With --into: accept archives of alerts only, and unpack each into a folder of its own before it counts
     /// as received
     #[arg(long, requires = "into")]
     pub unpack: bool,
-    /// With --into: a file of the same name is replaced
+    /// With --into: replace a file of the same name
     #[arg(long, requires = "into")]
     pub overwrite: bool,
-    /// With --into: MiB of a file at most
+    /// With --into: largest file, in MiB
     #[arg(long, default_value_t = 16_384, value_name = "MIB")]
     pub size_max: u64,
-    /// With --into: MiB of the disk that stay free
+    /// With --into: free space to leave on the disk, in MiB
     #[arg(long, default_value_t = 64, value_name = "MIB")]
     pub keep_free: u64,
-    /// With --into: only files signed by this public key; several are possible [default: every sender that
-    /// has the key]
+    /// With --into: accept only files signed by this public key; repeat for more [default: of every sender
+    /// that has the key]
     #[arg(long, value_name = "HEX")]
     pub signer: Vec<String>,
-    /// With --into: the interface on which groups are joined: its name, or its IPv4 address
+    /// With --into: interface on which groups are joined: its name, or its IPv4 address
     #[arg(long, value_name = "NAME")]
     pub interface: Option<Interface>,
 }
@@ -207,19 +207,19 @@ pub(crate) struct Push {
     /// One stream for all sites, to this multicast group
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub group: Option<SocketAddr>,
-    /// The interface by which the group is reached: its name, or its IPv4 address
+    /// Interface by which the group is reached: its name, or its IPv4 address
     #[arg(long, value_name = "NAME")]
     pub interface: Option<Interface>,
     /// Routers that the group's packets may pass
     #[arg(long, default_value_t = 4, value_name = "N")]
     pub hops: u32,
-    /// End of the push after so many seconds; sites without the file by then fail
+    /// End the push after so many seconds; sites without the file by then fail
     #[arg(long, value_name = "S")]
     pub deadline: Option<u64>,
-    /// A site that stays away so many seconds is given up
+    /// Give up a site that does not answer for so many seconds
     #[arg(long, default_value_t = 30, value_name = "S")]
     pub give_up: u64,
-    /// Its name at the sites [default: its own]
+    /// Name of the file at the sites [default: its own]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// File with a signing key of 64 hexadecimal digits; its public key is printed [default: a key for this
@@ -239,7 +239,7 @@ pub(crate) struct SharedArgs {
     /// A file with the key that both sides have, at least 16 characters; not needed on one machine
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
-    /// Writes CSV, SVG and a page for the browser here
+    /// Folder for CSV, SVG and a page for the browser
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     #[command(flatten)]

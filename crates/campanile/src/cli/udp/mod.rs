@@ -33,8 +33,9 @@ pub(super) fn run(command: Udp) -> Outcome {
 
 /// A number, or the first and the most: both, and whether it may change between them.
 fn range(text: &str) -> Result<((usize, usize), bool), String> {
-    let number =
-        |text: &str| text.parse::<usize>().map_err(|_| format!("{text} is no number; N or FIRST..MOST"));
+    let number = |text: &str| {
+        text.parse::<usize>().map_err(|_| format!("{text} is not a number; use N or FIRST..MOST"))
+    };
     match text.split_once("..") {
         Some((first, most)) => Ok(((number(first)?, number(most)?), true)),
         None => number(text).map(|fixed| ((fixed, fixed), false)),

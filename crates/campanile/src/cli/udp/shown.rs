@@ -99,7 +99,7 @@ pub fn summary(summary: &Summary) -> String {
     let errors = [
         ("no room in the device's queue", summary.no_buffers),
         ("no room in the socket", summary.again),
-        ("told that nobody listens", summary.refused),
+        ("no receiver on that port (ICMP)", summary.refused),
         ("the file was not ready", summary.starved),
     ];
     for (name, times) in errors.iter().filter(|(_, times)| *times > 0) {

@@ -269,7 +269,7 @@ impl<'a> Scan<'a> {
     /// What was said of this segment may be gone from the topic: what has no outcome in the rest of it is
     /// unknown. To send it again might make a second copy; of what is over already, record hears nothing new.
     fn presume_written(&mut self, place: SegmentPosition, segment: &Segment) {
-        tracing::warn!(alert = %segment.alert, route = segment.route, "the outcomes of an unfinished segment were trimmed");
+        tracing::warn!(alert = %segment.alert, route = segment.route, "outcomes of an unfinished segment were trimmed from the bus: its entries are reported as unknown");
         if let Some(progress) = self.segments.get_mut(&place) {
             progress.intended_to = segment.entries.len() as u32;
         }
