@@ -35,7 +35,7 @@ pub enum Command {
   campanile bench http --sizes
   campanile bench http --paper --time-scale 10 --out figures")]
     Http(HttpArgs),
-    /// SMPP client, server and gateway: messages a second, and what each costs.
+    /// SMPP client, server and gateway: messages a second, and CPU time of each.
     #[command(
         after_help = "The client runs against a bare sink in a process of its own, the server is fed by a bare generator; every
 message is a distinct one, every response is matched in its window. Ranges make several runs.
@@ -49,7 +49,7 @@ Examples:
   campanile bench smpp --paper --out figures"
     )]
     Smpp(Box<SmppArgs>),
-    /// The topic protocol: requests a second of posters and readers, every reply looked at.
+    /// The topic protocol: requests a second of posters and readers, every reply checked.
     #[command(
         after_help = "Readers read among the newest 10,000 messages of a topic; posters check that indexes rise. Ranges make several runs.
 With --floor a bare blocking server (a thread per connection, a parser by hand) is measured in turns with ours.
@@ -62,14 +62,14 @@ Examples:
   campanile bench topics --paper --time-scale 10 --out figures"
     )]
     Topics(Box<TopicsArgs>),
-    /// Credit control: requests a second over Diameter, every answer looked at, and every account's books
-    /// afterwards.
+    /// Credit control: requests a second over Diameter, with every answer checked, and every account's
+    /// balance afterwards.
     #[command(
         after_help = "Events debit one unit; sessions open, update and end with two services each. Ranges make several runs. Each run begins with
-events that open its accounts, which are not measured. With --floor a bare server that keeps nothing is measured in turns with ours.
-Each answer lets the next request go (closed loop); with --rate requests fall due whatever the server does (open loop), and an
-answer's time is counted from when its request was due.
-Experiments are those of the published study. What it did is divided by 10 where --time-scale says nothing else.
+events that open its accounts, which are not measured. With --floor a bare server without state is measured in turns with ours.
+Each answer releases the next request (closed loop). With --rate requests are due at fixed times (open loop), and the
+time of an answer is counted from the due time of its request.
+Experiments are those of the published study, with its counts divided by 10 unless --time-scale is given.
 
 Examples:
   campanile bench diameter --connections 50 --window 64 --seconds 10
@@ -80,13 +80,13 @@ Examples:
   campanile bench diameter --experiment allocator,queue --time-scale 100 --rounds 3 --out figures"
     )]
     Diameter(Box<DiameterArgs>),
-    /// Paced UDP: packets a second and how evenly they come, by the stamps of the receiver's kernel.
+    /// Paced UDP: packets a second and the evenness of their gaps, by the stamps of the receiver's kernel.
     #[command(
         after_help = "One process sends, another receives, over loopback. CPU seconds per million: `server` in JSON is the sender's, `load` the
-receiver's; times are those from one to the other. Gaps are near that differ by at most 20 % from the ideal one; the worst
-millisecond is told in times of what was asked for. Ranges make several runs.
-With --iperf3 Debian's iperf3 is measured in turns with ours: its rate, loss and CPU as it tells them (in whole seconds), its gaps in a
-second run to a socket of ours. With --paper iperf3 is measured too where it is on the PATH.
+receiver's; times are those from one to the other. A gap counts as near if it differs by at most 20 % from the ideal one; the worst
+millisecond is a multiple of the rate asked for. Ranges make several runs.
+With --iperf3 Debian's iperf3 is measured in turns with ours: its rate, loss and CPU as it reports them (in whole seconds), its gaps in
+a second run to a socket of ours. With --paper iperf3 is measured too where it is on the PATH.
 
 Examples:
   campanile bench udp --rate 100M,1G,10G --threads 1 --rounds 5 --iperf3
@@ -96,33 +96,34 @@ Examples:
   campanile bench udp --paper --time-scale 5 --out figures"
     )]
     Udp(Box<UdpArgs>),
-    /// A process of a bench's own, that a measurement is made against
+    /// A process that a bench starts for itself
     #[command(hide = true)]
     Part(PartArgs),
 }
 
-/// What all benches take.
+/// Options of all benches.
 #[derive(Debug, Args)]
 struct Common {
-    /// A table for people, or one JSON object a line
+    /// Output format: a table, or one JSON object a line
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Writes CSV and SVG here too
+    /// Folder for CSV and SVG
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Where the server's folder is made: the disk that is measured [default: the system's temporary folder]
+    /// Folder on the disk to measure; the server's data folder is made in it [default: the system's temporary
+    /// folder]
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Measures a server that runs already, by its answers and reports alone
+    /// Measure this running server, by its answers and reports alone
     #[arg(long, value_name = "URL")]
     server: Option<String>,
     /// That server's token
     #[arg(long, env = "CAMPANILE_TOKEN", hide_env_values = true, value_name = "TOKEN", default_value = "")]
     token: String,
-    /// When an append is done: always, interval:5ms, os
+    /// [bus] fsync of the server: always, interval:5ms, os
     #[arg(long, value_name = "WHEN", default_value = "always")]
     fsync: String,
-    /// Reruns the published tables beside their figures
+    /// Rerun the published tables, with their figures beside ours
     #[arg(long, conflicts_with = "server")]
     paper: bool,
 }
@@ -139,13 +140,13 @@ enum Format {
 /// `bench alert`.
 #[derive(Debug, Args)]
 pub struct AlertArgs {
-    /// People; several numbers are several runs
+    /// Number of people; several numbers are several runs
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "100000")]
     recipients: Vec<u64>,
-    /// Each has an address on each of these
+    /// Channels; each person has an address on each
     #[arg(long, value_name = "CHANNELS", value_delimiter = ',', default_value = "sms", value_parser = channels::number)]
     channels: Vec<ChannelNumber>,
-    /// Everybody answers; the run ends with the last answer
+    /// Everybody answers, and the run ends with the last answer
     #[arg(long)]
     ack: bool,
     /// Share of the people whose text has their name in it
@@ -170,7 +171,7 @@ pub struct AlertArgs {
 /// `bench smpp`.
 #[derive(Debug, Args)]
 pub struct SmppArgs {
-    /// What is measured
+    /// Side to measure
     #[arg(long, value_enum, value_name = "SIDE", required_unless_present_any = ["paper", "carriers"])]
     side: Option<Side>,
     /// Requests in flight on each connection
@@ -183,19 +184,19 @@ pub struct SmppArgs {
     /// Messages of a run
     #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..=smpp::COUNT_MAX))]
     count: Option<u64>,
-    /// How long [default: 10, of carriers 60]
+    /// Duration in seconds [default: 10, of carriers 60]
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
-    /// So many routes in one process, each at its limit with work queued
+    /// Number of routes in one process, each at its limit with work queued
     #[arg(long, value_name = "N", value_delimiter = ',', conflicts_with_all = ["side", "server", "count"])]
     carriers: Vec<usize>,
     /// The limit of each carrier, messages a second
     #[arg(long, value_name = "R", default_value_t = 5.0)]
     rate: f64,
-    /// Who binds to a server that runs already, or its user of sendsms
+    /// system_id, or user of sendsms, at a running server
     #[arg(long, value_name = "NAME", default_value = "bench", requires = "server")]
     system_id: String,
-    /// And the proof
+    /// Password of the system_id or user
     #[arg(
         long,
         value_name = "WORD",
@@ -223,25 +224,25 @@ pub struct TopicsArgs {
     #[arg(long, value_name = "D", value_delimiter = ',', default_value = "1",
         value_parser = clap::value_parser!(u16).range(1..=1_000))]
     depth: Vec<u16>,
-    /// Topics that they are spread over
+    /// Number of topics that requests are spread over
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=8))]
     topics: u8,
     /// Connections, spread over the threads [default: one each]
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=60_000))]
     connections: u32,
-    /// How safe a message is when it is answered: memory, os, disk
+    /// Durability of a message when it is answered: memory, os, disk
     #[arg(long, value_name = "HOW", value_delimiter = ',', default_value = "memory")]
     durability: Vec<String>,
-    /// How long
+    /// Duration in seconds
     #[arg(long, value_name = "S", default_value_t = 10.0)]
     seconds: f64,
     /// Runs, of which the middle one counts
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=101))]
     rounds: u16,
-    /// Measures a bare blocking server in turns with ours
+    /// Measure a bare blocking server in turns with ours
     #[arg(long)]
     floor: bool,
-    /// Divides the ten seconds of the published attempts
+    /// Divide the ten seconds of the published attempts by this
     #[arg(long, value_name = "X", default_value_t = 1.0, requires = "paper")]
     time_scale: f64,
     #[command(flatten)]
@@ -464,7 +465,7 @@ impl TopicsArgs {
             for (place, posters) in self.posters.iter().enumerate() {
                 let readers = self.readers.get(place).unwrap_or(&self.readers[0]);
                 if posters + readers == 0 {
-                    return Err("--posters, --readers: there must be somebody".to_owned());
+                    return Err("--posters, --readers: at least one poster or reader is needed".to_owned());
                 }
                 for depth in &self.depth {
                     let token = (!common.token.is_empty()).then(|| common.token.clone());

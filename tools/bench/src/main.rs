@@ -28,11 +28,11 @@ use clap::Parser;
 use command::Command;
 use std::process::ExitCode;
 
-/// Load and measure
+/// Benchmarks
 ///
-/// `campanile bench` runs this program with the same arguments, and the campanile that was called is
-/// measured. Called by its own name it measures the campanile that CAMPANILE_BIN names, else the one beside
-/// it, else the first on PATH.
+/// `campanile bench` runs this program with the same arguments and measures the campanile that was called.
+/// Called by its own name this program measures the campanile in CAMPANILE_BIN, else the one beside it, else
+/// the first on PATH.
 #[derive(Debug, Parser)]
 #[command(name = "campanile bench", bin_name = "campanile bench", version, disable_help_subcommand = true)]
 struct Cli {

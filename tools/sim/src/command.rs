@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// The world outside, for drills and development.
+/// Simulators, for drills and development.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// A carrier that speaks SMPP: listens until Ctrl-C.
@@ -21,13 +21,13 @@ pub enum Command {
   campanile sim smsc --print-scenario > rough-night.toml
   campanile sim smsc --scenario rough-night.toml --capture came.ndjson")]
     Smsc(Box<SmscArgs>),
-    /// A mail server that keeps what it gets: listens until Ctrl-C.
+    /// A mail server that stores its mails: listens until Ctrl-C.
     #[command(after_help = "Examples:
   campanile sim mail --listen 127.0.0.1:2525 --page 127.0.0.1:8082
   campanile sim mail --people --door 127.0.0.1:2526 --folder mail")]
     Mail(Box<MailArgs>),
-    /// A credit-control server of others, at which our own messages can be paid: listens until Ctrl-C. Or a
-    /// client of one.
+    /// An external credit-control server, at which messages can be paid: listens until Ctrl-C. Or a client of
+    /// one.
     #[command(after_help = "Examples:
   campanile sim credit --listen 127.0.0.1:3869
   campanile sim credit --balance 1000 --latency 20ms..200ms --refused 0.05 --refused-with 4012
@@ -45,40 +45,40 @@ pub enum Command {
 /// `sim smsc`.
 #[derive(Debug, Args)]
 pub struct SmscArgs {
-    /// Where it listens (port 0: any free one) [default: 127.0.0.1:2776]
+    /// Listening address (port 0: any free one) [default: 127.0.0.1:2776]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
-    /// Where its control page and JSON API are; a port alone is one of loopback
+    /// Address of the control page and JSON API; a port alone is one of loopback
     #[arg(long, value_name = "ADDRESS")]
     page: Option<String>,
-    /// A TOML file with everything it does; options beside it go first
+    /// A TOML file with the scenario; options beside it override it
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
     /// Messages a second above which it throttles
     #[arg(long, value_name = "N")]
     rate: Option<f64>,
-    /// How long answers take: 5ms, 1ms..20ms, "exp 50ms"
+    /// Latency of answers: 5ms, 1ms..20ms, "exp 50ms"
     #[arg(long, value_name = "DELAY")]
     latency: Option<Delay>,
-    /// From acceptance to receipt
+    /// Delay from acceptance to receipt
     #[arg(long, value_name = "DELAY")]
     receipt_delay: Option<Delay>,
-    /// What a bind must bring
+    /// Password that a bind must have
     #[arg(long, value_name = "WORD")]
     password: Option<String>,
-    /// One JSON line for each PDU that comes, with its answer, appended
+    /// File to append one JSON line to for each PDU received, with its answer
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
-    /// A second listener, with TLS and a certificate of its own making
+    /// A second listener, with TLS and a self-signed certificate
     #[arg(long, value_name = "ADDRESS")]
     tls: Option<String>,
-    /// Connects to an ESME and asks it to bind; may be repeated
+    /// Connect to an ESME and request a bind (outbind); repeat for more
     #[arg(long, value_name = "ADDRESS")]
     outbind: Vec<String>,
-    /// Prints a scenario file with every key, its default and what it does, and ends
+    /// Print a scenario file with every key, its default and its meaning, and exit
     #[arg(long)]
     print_scenario: bool,
-    /// Answers at once, sends nothing back, counts only
+    /// Answer at once, send nothing back, count only
     #[arg(long)]
     sink: bool,
     #[command(flatten)]
@@ -88,28 +88,28 @@ pub struct SmscArgs {
 /// `sim mail`.
 #[derive(Debug, Args)]
 pub struct MailArgs {
-    /// Where it listens (port 0: any free one) [default: 127.0.0.1:2525]
+    /// Listening address (port 0: any free one) [default: 127.0.0.1:2525]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
-    /// Where its page with counts and mails is
+    /// Address of the page with counts and mails
     #[arg(long, value_name = "ADDRESS")]
     page: Option<String>,
-    /// A TOML file with everything it does; options beside it go first
+    /// A TOML file with the scenario; options beside it override it
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
-    /// How long the answer to a mail takes: 5ms, 1ms..20ms, "exp 50ms"
+    /// Latency of the answer to a mail: 5ms, 1ms..20ms, "exp 50ms"
     #[arg(long, value_name = "DELAY")]
     latency: Option<Delay>,
-    /// Where answers and bounces go, by SMTP
+    /// SMTP server for answers and bounces
     #[arg(long, value_name = "ADDRESS")]
     door: Option<String>,
-    /// Keeps all mail here (Maildir)
+    /// Folder to store all mail in (Maildir)
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Offers STARTTLS with a certificate of its own
+    /// Offer STARTTLS with a self-signed certificate
     #[arg(long)]
     starttls: bool,
-    /// Takes everything at once, counts only
+    /// Accept everything at once, count only
     #[arg(long)]
     sink: bool,
     #[command(flatten)]
@@ -119,7 +119,7 @@ pub struct MailArgs {
 /// `sim credit`.
 #[derive(Debug, Args)]
 pub struct CreditArgs {
-    /// Where it listens (port 0: any free one) [default: 127.0.0.1:3869]
+    /// Listening address (port 0: any free one) [default: 127.0.0.1:3869]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
     /// Its DiameterIdentity [default: ocs.sim.example]
@@ -128,22 +128,22 @@ pub struct CreditArgs {
     /// Its realm [default: sim.example]
     #[arg(long, value_name = "NAME")]
     origin_realm: Option<String>,
-    /// Units each subscriber has to begin with [default: 1000000]
+    /// Units of each subscriber at the beginning [default: 1000000]
     #[arg(long, value_name = "UNITS")]
     balance: Option<u64>,
-    /// How long answers take: 5ms, 1ms..20ms, "exp 50ms"
+    /// Latency of answers: 5ms, 1ms..20ms, "exp 50ms"
     #[arg(long, value_name = "DELAY")]
     latency: Option<Delay>,
-    /// Share of the requests that are refused
+    /// Share of requests to refuse
     #[arg(long, value_name = "SHARE")]
     refused: Option<f64>,
-    /// With this Result-Code [default: 3004]
+    /// Result-Code of refused requests [default: 3004]
     #[arg(long, value_name = "CODE")]
     refused_with: Option<u32>,
-    /// Share of the answers that are lost, though what they say was done
+    /// Share of answers to lose, after the request was carried out
     #[arg(long, value_name = "SHARE")]
     lost: Option<f64>,
-    /// Decides whom the shares hit [default: 1]
+    /// Seed of the random choices [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     #[command(flatten)]
@@ -153,13 +153,13 @@ pub struct CreditArgs {
 /// Who is behind the addresses.
 #[derive(Debug, Args)]
 struct People {
-    /// People answer, refuse, opt out: as those of the town with this seed
+    /// Simulate the people of the town with this seed: they answer, refuse, opt out
     #[arg(long)]
     people: bool,
-    /// The town's seed
+    /// Seed of the town
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// A TOML file that describes the town; its people are behind the addresses
+    /// A TOML file that describes the town whose people are simulated
     #[arg(long, value_name = "FILE", conflicts_with = "people")]
     town: Option<PathBuf>,
 }
@@ -167,25 +167,25 @@ struct People {
 /// `sim town`.
 #[derive(Debug, Args)]
 pub struct TownArgs {
-    /// How many people [default: 2000]
+    /// Number of people [default: 2000]
     #[arg(long, value_name = "N")]
     recipients: Option<u64>,
     /// The same seed makes the same town [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// A TOML file that describes the town; options beside it go first
+    /// A TOML file that describes the town; options beside it override it
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
-    /// ndjson carries everything; csv leaves switched-off and opted-out devices away
+    /// Format: ndjson has everything; csv omits switched-off and opted-out devices
     #[arg(long, value_name = "FORM", value_parser = ["ndjson", "csv"], default_value = "ndjson")]
     form: String,
-    /// Where to write [default: standard output]
+    /// File to write [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Writes, instead of the people, their groups as the API takes them
+    /// Write the groups of the people, in the form of the API, instead of the people
     #[arg(long, conflicts_with = "expected")]
     groups: bool,
-    /// Writes, instead of the people, what an alert to all of them must come to
+    /// Write the expected result of an alert to all of them, instead of the people
     #[arg(long)]
     expected: bool,
 }

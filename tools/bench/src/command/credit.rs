@@ -25,13 +25,13 @@ pub struct DiameterArgs {
     #[arg(long, value_name = "W", value_delimiter = ',', default_value = "64",
         value_parser = clap::value_parser!(u16).range(1..=10_000))]
     window: Vec<u16>,
-    /// Requests a second that fall due whatever the server does; times are counted from when they are due
+    /// Requests a second, due at fixed times whatever the server does; response times count from then
     #[arg(long, value_name = "R", value_delimiter = ',', conflicts_with_all = ["paper", "experiment"])]
     rate: Vec<f64>,
-    /// What is asked
+    /// Pattern of requests
     #[arg(long, value_enum, value_name = "PATTERN", default_value = "event")]
     pattern: Pattern,
-    /// Accounts that requests are spread over
+    /// Number of accounts that requests are spread over
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "100000",
         value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     accounts: Vec<u32>,
@@ -41,27 +41,27 @@ pub struct DiameterArgs {
     /// Requests of a run
     #[arg(long, value_name = "N", conflicts_with = "seconds")]
     count: Option<u64>,
-    /// How long [default: 10]
+    /// Duration in seconds [default: 10]
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
     /// Runs of each
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=101))]
     rounds: u16,
-    /// By what the clients connect
+    /// Transport of the clients
     #[arg(long, value_enum, value_name = "TRANSPORT", default_value = "tcp",
         conflicts_with_all = ["paper", "experiment"])]
     transport: diameter::Transport,
-    /// Measures a bare server in turns with ours, by TCP
+    /// Measure a bare server in turns with ours, by TCP
     #[arg(long)]
     floor: bool,
-    /// A question of the published study, answered again
+    /// Rerun an experiment of the published study
     #[arg(long, value_enum, value_name = "WHICH", value_delimiter = ',',
         conflicts_with_all = ["paper", "server", "count", "seconds", "floor"])]
     experiment: Vec<Experiment>,
-    /// Divides the published counts [default: 1, of experiments 10]
+    /// Divide the published counts by this [default: 1, of experiments 10]
     #[arg(long, value_name = "X")]
     time_scale: Option<f64>,
-    /// Where an experiment looks for allocators first
+    /// Folder where an experiment looks for allocators first
     #[arg(long, value_name = "DIR", requires = "experiment")]
     libraries: Option<PathBuf>,
     #[command(flatten)]

@@ -15,7 +15,7 @@ pub struct HttpArgs {
     /// Endpoints that each alert lists
     #[arg(long, value_name = "N", default_value_t = 16)]
     endpoints: u64,
-    /// On which channel they are
+    /// Channel of the endpoints
     #[arg(long, value_name = "CHANNEL", default_value = "mail", value_parser = channels::number)]
     channel: ChannelNumber,
     /// Clients, each with one request in flight
@@ -24,16 +24,16 @@ pub struct HttpArgs {
     /// Requests of each client
     #[arg(long, value_name = "N", conflicts_with = "seconds")]
     count: Option<u64>,
-    /// How long [default: 10]
+    /// Duration in seconds [default: 10]
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
     /// Mean of the exponential gaps before a client's requests, ms
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     gap_ms: f64,
-    /// Divides the published gaps
+    /// Divide the published gaps by this
     #[arg(long, value_name = "X", default_value_t = 1.0, requires = "paper")]
     time_scale: f64,
-    /// The published table of message sizes alone
+    /// Print the published table of message sizes only
     #[arg(long, conflicts_with_all = ["paper", "server", "count", "seconds"])]
     sizes: bool,
     #[command(flatten)]

@@ -29,41 +29,40 @@ pub struct UdpArgs {
     #[arg(long, value_name = "N", value_delimiter = ',',
         value_parser = clap::value_parser!(u16).range(1..=THREADS_MAX))]
     threads: Vec<u16>,
-    /// What a late packet does to those after it
+    /// Rule for packets after a late one
     #[arg(long, value_enum, value_name = "RULE", default_value = "bounded")]
     rule: Late,
     /// Packets of a burst, at most [default: 100 us of the rate]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=BURST_MAX))]
     burst: Option<u32>,
-    /// The cheapest way to hand packets over that may be used [default: what this kernel has]
+    /// Cheapest system call for packets to use [default: the cheapest that this kernel has]
     #[arg(long, value_enum, value_name = "CALL")]
     call: Option<Call>,
     /// Sockets of the receiver, each with a thread
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
     sockets: u16,
-    /// How long
+    /// Duration in seconds
     #[arg(long, value_name = "S", default_value_t = 10.0)]
     seconds: f64,
     /// Runs, of which the middle one counts [of --paper: those of its table of pacing]
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=101))]
     rounds: u16,
-    /// Measures iperf3 in turns with ours
+    /// Measure iperf3 in turns with ours
     #[arg(long, conflicts_with_all = ["paper", "server"])]
     iperf3: bool,
-    /// A table for people, or one JSON object a line
+    /// Output format: a table, or one JSON object a line
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Writes CSV and SVG here too
+    /// Folder for CSV and SVG
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Sends to a receiver of this machine that runs already (`campanile udp receive`); no stamps are known
-    /// then
+    /// Send to a running receiver on this machine (`campanile udp receive`); stamps are not available then
     #[arg(long, value_name = "ADDRESS")]
     server: Option<SocketAddr>,
-    /// Reruns the published experiments beside their figures, and those they left open
+    /// Rerun the published experiments, with their figures beside ours, and those that they left open
     #[arg(long, conflicts_with = "server")]
     paper: bool,
-    /// Divides the ten seconds of each of their runs
+    /// Divide the ten seconds of each of their runs by this
     #[arg(long, value_name = "X", default_value_t = 1.0, requires = "paper")]
     time_scale: f64,
 }

@@ -140,7 +140,7 @@ fn connection<T: Serialize>(
     addresses: &[String],
     totals: impl Fn() -> Result<T, String>,
 ) -> Result<(), String> {
-    let said = |error: std::io::Error| format!("who started this is gone: {error}");
+    let said = |error: std::io::Error| format!("the parent process is gone: {error}");
     let mut output = std::io::stdout().lock();
     writeln!(output, "listening on {}", addresses.join(",")).map_err(said)?;
     output.flush().map_err(said)?;

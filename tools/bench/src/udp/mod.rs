@@ -165,7 +165,7 @@ async fn send(options: &UdpOptions, to: SocketAddr) -> Result<Sent, String> {
     let job = serde_json::to_string(&job).map_err(|error| error.to_string())?;
     let most = Duration::from_secs_f64(options.seconds) + LATE_MAX;
     let told = output(&this_program()?, &["part", "udp-sender", "--job", &job], most).await?;
-    serde_json::from_str(&told).map_err(|error| format!("the sender told {told:?}: {error}"))
+    serde_json::from_str(&told).map_err(|error| format!("the sender printed {told:?}: {error}"))
 }
 
 /// What a program prints until it ends well.

@@ -347,5 +347,5 @@ fn came(report: &StreamReport) -> Came {
 
 fn say(told: &impl Serialize) -> Result<(), String> {
     let told = serde_json::to_string(told).map_err(|error| error.to_string())?;
-    writeln!(std::io::stdout(), "{told}").map_err(|error| format!("who started this is gone: {error}"))
+    writeln!(std::io::stdout(), "{told}").map_err(|error| format!("the parent process is gone: {error}"))
 }

@@ -11,28 +11,28 @@ pub(super) const OF_THE_SERVER: [&str; 6] =
 /// What a client does.
 #[derive(Debug, Args)]
 pub(super) struct ClientArgs {
-    /// Is a client instead: drives sessions against the server at this address, prints what became of them,
-    /// and ends
+    /// Run a client instead: it drives sessions against the server at this address, prints their results, and
+    /// exits
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = OF_THE_SERVER, conflicts_with = "seed")]
     pub(super) connect: Option<String>,
-    /// What each session does: I5 (INITIAL, asks for 5), U3/5 (UPDATE, 3 used, asks for 5), T2 (TERMINATION,
-    /// 2 used), E5, R5, B5, P5 (EVENT: debit, refund, balance, price), = (the last one again, with the T
-    /// bit), 200ms (a pause) [default: "I5 U5/5 T5"]
+    /// Steps of each session: I5 (INITIAL, requests 5), U3/5 (UPDATE, 3 used, requests 5), T2 (TERMINATION, 2
+    /// used), E5, R5, B5, P5 (EVENT: debit, refund, balance, price), = (the last one again, with the T bit),
+    /// 200ms (a pause) [default: "I5 U5/5 T5"]
     #[arg(long, value_name = "WORDS", requires = "connect")]
     script: Option<Script>,
-    /// How many sessions [default: 1]
+    /// Number of sessions [default: 1]
     #[arg(long, value_name = "N", requires = "connect")]
     sessions: Option<u64>,
-    /// So many of them at once [default: 1]
+    /// Sessions at once [default: 1]
     #[arg(long, value_name = "N", requires = "connect")]
     at_once: Option<usize>,
     /// New sessions a second at most
     #[arg(long, value_name = "N", requires = "connect")]
     rate: Option<f64>,
-    /// The first subscriber's telephone number [default: 46701740605]
+    /// Telephone number of the first subscriber [default: 46701740605]
     #[arg(long, value_name = "DIGITS", requires = "connect")]
     subscriber: Option<u64>,
-    /// So many subscribers, whose numbers follow each other, in turn [default: 1]
+    /// Number of subscribers, with consecutive numbers, used in turn [default: 1]
     #[arg(long, value_name = "N", requires = "connect")]
     subscribers: Option<u64>,
 }

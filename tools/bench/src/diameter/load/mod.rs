@@ -412,7 +412,7 @@ impl Thread {
             .copied()
             .filter(|slot| slot.waits && slot.end_to_end == message.header.end_to_end);
         let Some(slot) = slot else {
-            return self.note(message, "nobody asked for it");
+            return self.note(message, "it answers no request");
         };
         client.slots[place].waits = false;
         client.waiting -= 1;

@@ -165,7 +165,7 @@ fn sharing(options: &StudyOptions) -> Plan {
         name: "diameter-sharing",
         title: "Two locks, rate over that in one cache line",
         notes: vec![
-            "Half of the threads have one lock and half the other, so that with 2 threads nobody waits for a lock. The locks are the standard library's.".to_owned(),
+            "Half of the threads have one lock and half the other, so that with 2 threads no thread waits for a lock. The locks are the standard library's.".to_owned(),
             "Our server has nothing to move apart: a request takes no lock.".to_owned(),
             scale_note(options, &format!("{} times a lock is taken", options.scaled(LOCKINGS))),
         ],
