@@ -1,12 +1,12 @@
-use super::settle::{self, Settling};
 use super::*;
 use crate::books::{AccountId, AccountView, Books, LedgerPlace};
 use crate::ledger::{Options, shared};
+use crate::message_charging::settler::{self, Settling};
 use bus::embedded::{Embedded, Options as BusOptions};
 use bus::{Bus, Topic};
 use records::{
-    AttemptRef, AttemptResult, NotTried, OUTCOMES, Outcome, Receipt, ReceiptState, Timestamp,
-    encode_outcomes, mail_key,
+    AlertNo, AttemptRef, AttemptResult, EndpointNo, NotTried, OUTCOMES, Outcome, Receipt, ReceiptState,
+    Timestamp, encode_outcomes, mail_key,
 };
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -152,13 +152,13 @@ impl TestLedger {
     }
 
     fn settling(&self) -> Settling {
-        settle::start(self.own.clone(), &self.bus).unwrap()
+        self.own.start_settling(&self.bus).unwrap()
     }
 
     /// What is on the topic is settled.
     async fn settle(&self) {
         self.settling().stop().await;
-        let group = self.bus.group(OUTCOMES, settle::GROUP).unwrap();
+        let group = self.bus.group(OUTCOMES, settler::GROUP).unwrap();
         assert_eq!(group.low_water(), self.outcomes.head());
     }
 
@@ -323,7 +323,7 @@ async fn a_receipt_that_waits_for_word_of_its_message_outlives_its_process(over:
     let first = test_ledger.settling();
     test_ledger.receipt(0, ReceiptState::Delivered).await;
     test_ledger.receipt(1, ReceiptState::Failed).await;
-    let group = test_ledger.bus.group(OUTCOMES, settle::GROUP).unwrap();
+    let group = test_ledger.bus.group(OUTCOMES, settler::GROUP).unwrap();
     // They are not given out again.
     until("both are read", async || group.low_water() == test_ledger.outcomes.head()).await;
     first.kill().await;
@@ -343,12 +343,12 @@ async fn a_receipt_that_comes_before_another_process_tells_that_its_message_is_u
     let settling = test_ledger.settling();
     test_ledger.receipt(0, ReceiptState::Delivered).await;
     test_ledger.receipt(1, ReceiptState::Failed).await;
-    let group = test_ledger.bus.group(OUTCOMES, settle::GROUP).unwrap();
+    let group = test_ledger.bus.group(OUTCOMES, settler::GROUP).unwrap();
     until("the receipts are read", async || group.low_water() == test_ledger.outcomes.head()).await;
     assert_eq!(test_ledger.money().await, (20, 4, 0, 0));
     // The other process has records of its own.
     let bus = Embedded::open(test_ledger.folder.path().join("other"), BusOptions::default()).unwrap();
-    let other = settle::start(test_ledger.own.clone(), &bus).unwrap();
+    let other = test_ledger.own.start_settling(&bus).unwrap();
     let outcomes = bus.topic(OUTCOMES).unwrap();
     for endpoint in 0..2 {
         let of = AttemptRef { alert: ALERT, endpoint: EndpointNo(endpoint), attempt: 1, part: 1, parts: 2 };
