@@ -36,6 +36,8 @@ mod pending_receipts;
 mod record_lease;
 mod settlement;
 pub mod settler;
+#[cfg(test)]
+mod tests;
 
 pub use local::{LATE_US, MessageCharging};
 
