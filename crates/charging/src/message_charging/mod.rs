@@ -2,7 +2,7 @@
 //! from the local ledger (`local`), or at charging servers of others ([`external`]).
 //!
 //! A message is one delivery (alert, endpoint), whatever its attempts, routes and processes. Its charge is
-//! keyed by that, at a charging server by the attempt too ([`ChargeId`]), so that an outcome that is read
+//! keyed by that, at a charging server by the attempt too (`ChargeId`), so that an outcome that is read
 //! twice moves money once.
 //!
 //! - **Before the write** ([`MessageCharging::pay`], [`External::pay`](external::External::pay)) a segment's

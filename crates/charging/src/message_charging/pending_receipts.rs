@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_is_heard_by_whoever_comes_later_and_waits_no_longer_for_that() {
+    fn a_receipt_that_waits_is_restored_in_the_next_process_and_waits_no_longer_for_that() {
         let began = Clock::now();
         let mut pending = PendingReceipts::default();
         pending.insert(7, ReceiptState::Delivered, began.now);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_hears_of_itself_changes_nothing_and_the_last_word_of_another_counts() {
+    fn changes_of_ones_own_that_are_restored_change_nothing_and_the_last_of_another_counts() {
         let began = Clock::now();
         let later = |after| Clock { now: began.now + after, time: began.time + after };
         let mut pending = PendingReceipts::default();

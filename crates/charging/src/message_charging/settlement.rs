@@ -90,7 +90,7 @@ pub(super) struct Settlement {
     /// Unknown attempts at a message, in their order, by the key that a mail's receipt has.
     unknown: HashMap<u64, Vec<UnknownAttempt>>,
     pub(super) pending: PendingReceipts,
-    /// Nothing: a charge is a message's, can be told of each part, and is not over by a no.
+    /// Nothing: a charge is a message's, takes the outcome of each part, and is not over by a no.
     parts: Option<PartTracker>,
 }
 
@@ -107,8 +107,8 @@ fn key(id: ChargeId) -> u64 {
 }
 
 impl Settlement {
-    /// For a backend that has one charge for each message, which it may be told of as often as one likes, and
-    /// by several processes.
+    /// For a backend that has one charge for each message, and takes decisions on it again, and from several
+    /// processes.
     pub(super) fn of_messages() -> Settlement {
         Settlement { unknown: HashMap::new(), pending: PendingReceipts::default(), parts: None }
     }

@@ -26,7 +26,7 @@ const ENDPOINT: EndpointNo = EndpointNo(3);
 const OCS: &str = "ocs.test";
 const REALM: &str = "test";
 
-/// What is read of a message, in its order.
+/// An outcome or a receipt.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Step {
     Accepted(u8),
@@ -86,45 +86,47 @@ impl Step {
     }
 }
 
-/// Steps, and what both backends have charged at last, and whether they hold anything.
-type Row = (&'static [Step], i64, bool);
+/// What is read of a message, in its order.
+type Steps = &'static [Step];
+/// What is charged at last, and whether anything is held.
+type Charged = (i64, bool);
 
-const ALIKE: &[Row] = &[
-    (&[Accepted(1)], 2, false),
-    (&[Refused(1)], 0, false),
-    (&[NotTried(1)], 0, false),
-    (&[Refused(1), Accepted(2)], 2, false),
-    (&[NotTried(1), Refused(2), Refused(3)], 0, false),
-    (&[Unknown(1)], 0, true),
-    (&[Unknown(1), Unknown(1)], 0, true),
-    (&[Unknown(1), Buffered], 0, true),
-    (&[Unknown(1), Delivered], 2, false),
-    (&[Unknown(1), Delivered, Delivered], 2, false),
-    (&[Unknown(1), Failed], 0, false),
-    (&[Unknown(1), Accepted(1)], 2, false),
-    (&[Unknown(1), Accepted(2)], 2, false),
-    (&[Unknown(1), Refused(2)], 0, true),
-    (&[Unknown(1), Refused(2), Delivered], 2, false),
-    (&[Unknown(1), Refused(2), Failed], 0, false),
-    (&[Unknown(1), Unknown(2), Delivered], 2, false),
-    (&[Unknown(1), Unknown(2), Accepted(3)], 2, false),
-    (&[Delivered, Unknown(1)], 2, false),
-    (&[Failed, Unknown(1)], 0, false),
-    (&[Failed, Delivered, Unknown(1)], 2, false),
-    (&[Delivered, Accepted(1)], 2, false),
-    (&[PartAccepted(1), PartAccepted(2)], 2, false),
-    (&[PartAccepted(1), PartRefused(2)], 2, false),
-    (&[PartRefused(1), PartAccepted(2)], 2, false),
-    (&[PartRefused(1), PartRefused(2)], 0, false),
-    (&[PartAccepted(1), PartUnknown(2)], 2, false),
-    (&[PartUnknown(1), PartAccepted(2)], 2, false),
-    (&[PartUnknown(1), PartRefused(2)], 0, true),
-    (&[PartUnknown(1), PartRefused(2), Delivered], 2, false),
+/// Rows in which both backends come to the same.
+const ALIKE: &[(Steps, Charged)] = &[
+    (&[Accepted(1)], (2, false)),
+    (&[Refused(1)], (0, false)),
+    (&[NotTried(1)], (0, false)),
+    (&[Refused(1), Accepted(2)], (2, false)),
+    (&[NotTried(1), Refused(2), Refused(3)], (0, false)),
+    (&[Unknown(1)], (0, true)),
+    (&[Unknown(1), Unknown(1)], (0, true)),
+    (&[Unknown(1), Buffered], (0, true)),
+    (&[Unknown(1), Delivered], (2, false)),
+    (&[Unknown(1), Delivered, Delivered], (2, false)),
+    (&[Unknown(1), Failed], (0, false)),
+    (&[Unknown(1), Accepted(1)], (2, false)),
+    (&[Unknown(1), Accepted(2)], (2, false)),
+    (&[Unknown(1), Refused(2)], (0, true)),
+    (&[Unknown(1), Refused(2), Delivered], (2, false)),
+    (&[Unknown(1), Refused(2), Failed], (0, false)),
+    (&[Unknown(1), Unknown(2), Delivered], (2, false)),
+    (&[Unknown(1), Unknown(2), Accepted(3)], (2, false)),
+    (&[Delivered, Unknown(1)], (2, false)),
+    (&[Failed, Unknown(1)], (0, false)),
+    (&[Failed, Delivered, Unknown(1)], (2, false)),
+    (&[Delivered, Accepted(1)], (2, false)),
+    (&[PartAccepted(1), PartAccepted(2)], (2, false)),
+    (&[PartAccepted(1), PartRefused(2)], (2, false)),
+    (&[PartRefused(1), PartAccepted(2)], (2, false)),
+    (&[PartRefused(1), PartRefused(2)], (0, false)),
+    (&[PartAccepted(1), PartUnknown(2)], (2, false)),
+    (&[PartUnknown(1), PartAccepted(2)], (2, false)),
+    (&[PartUnknown(1), PartRefused(2)], (0, true)),
+    (&[PartUnknown(1), PartRefused(2), Delivered], (2, false)),
 ];
 
-/// Rows in which backends differ, since the ledger charges a message, and a charging server each attempt: both
-/// with what is charged, and whether anything is held.
-const UNLIKE: &[(&[Step], [(i64, bool); 2])] = &[
+/// Rows in which they differ, since the ledger charges a message, and a charging server each attempt.
+const UNLIKE: &[(Steps, [Charged; 2])] = &[
     // A second attempt that is sent is a second session.
     (&[Accepted(1), Accepted(2)], [(2, false), (4, false)]),
     (&[Unknown(1), Delivered, Accepted(2)], [(2, false), (4, false)]),
@@ -253,7 +255,7 @@ impl Charges {
 
     /// Goes through the steps of all rows, one of each row at a time. `restarts`: a process ends, in order or
     /// killed, and another begins.
-    async fn run(&self, rows: &[&[Step]], restarts: bool, is_emergency: bool) {
+    async fn run(&self, rows: &[Steps], restarts: bool, is_emergency: bool) {
         let mut paid = HashSet::new();
         let mut settling = self.start();
         for at in 0..rows.iter().map(|steps| steps.len()).max().unwrap_or(0) {
@@ -291,7 +293,7 @@ impl Charges {
     }
 
     /// What is charged for each row, owed or not, and whether anything is held.
-    async fn charged(&self, rows: usize) -> Vec<(i64, bool)> {
+    async fn charged(&self, rows: usize) -> Vec<Charged> {
         let mut charged = Vec::new();
         for alert in (1..).map(AlertNo).take(rows) {
             let account = self.books.account(&self.account(alert)).await.unwrap();
@@ -310,32 +312,28 @@ impl Charges {
     }
 }
 
-async fn compare(charges: Charges, rows: &[(&[Step], (i64, bool))], restarts: bool) {
-    let steps: Vec<&[Step]> = rows.iter().map(|(steps, _)| *steps).collect();
+async fn compare(charges: Charges, rows: &[(Steps, Charged)], restarts: bool) {
+    let steps: Vec<Steps> = rows.iter().map(|(steps, _)| *steps).collect();
     charges.run(&steps, restarts, false).await;
     let charged: Vec<_> = steps.iter().copied().zip(charges.charged(rows.len()).await).collect();
     assert_eq!(charged, rows);
     charges.end().await;
 }
 
-fn alike() -> Vec<(&'static [Step], (i64, bool))> {
-    ALIKE.iter().map(|(steps, charged, is_held)| (*steps, (*charged, *is_held))).collect()
-}
-
-fn unlike(backend: usize) -> Vec<(&'static [Step], (i64, bool))> {
+fn unlike(backend: usize) -> Vec<(Steps, Charged)> {
     UNLIKE.iter().map(|(steps, charged)| (*steps, charged[backend])).collect()
 }
 
 #[tokio::test]
 async fn outcomes_settle_the_same_amounts_in_the_ledger_and_at_a_charging_server() {
-    compare(Charges::local(), &alike(), false).await;
-    compare(Charges::external().await, &alike(), false).await;
+    compare(Charges::local(), ALIKE, false).await;
+    compare(Charges::external().await, ALIKE, false).await;
 }
 
 #[tokio::test]
 async fn they_settle_the_same_amounts_though_a_settler_ends_after_each_of_them() {
-    compare(Charges::local(), &alike(), true).await;
-    compare(Charges::external().await, &alike(), true).await;
+    compare(Charges::local(), ALIKE, true).await;
+    compare(Charges::external().await, ALIKE, true).await;
 }
 
 #[tokio::test]
@@ -348,7 +346,7 @@ async fn the_ledger_charges_a_message_once_and_a_charging_server_each_attempt() 
 
 #[tokio::test]
 async fn an_emergency_is_charged_when_it_is_accepted_and_costs_nothing_when_it_is_not() {
-    let rows: [&[Step]; 4] =
+    let rows: [Steps; 4] =
         [&[Accepted(1)], &[Refused(1)], &[Unknown(1), Delivered], &[Refused(1), Accepted(2)]];
     for charges in [Charges::local(), Charges::external().await] {
         charges.run(&rows, false, true).await;

@@ -1,8 +1,8 @@
 //! Our own messages, paid at credit-control servers of others (RFC 8506): reserved before they are written,
-//! settled by what becomes of them.
+//! settled by their outcomes.
 //!
 //! **Each attempt at a message is a session of its own**, and its Session-Id is made of the alert, the
-//! endpoint and the attempt's number ([`ChargeId`]). The segment names all three and so does the outcome:
+//! endpoint and the attempt's number (`ChargeId`). The segment names all three and so does the outcome:
 //! nothing more has to be kept to say the same again after a crash, and a server that knows its duplicates
 //! answers it once.
 //!

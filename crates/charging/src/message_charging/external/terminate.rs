@@ -60,7 +60,7 @@ struct SessionTermination<'a> {
     lease: &'a RecordLease,
 }
 
-/// It is not ours to say any more.
+/// The record is leased to another process by now.
 struct NotOurs;
 
 impl External {
@@ -163,7 +163,7 @@ impl SessionTermination<'_> {
         self.end_to_end = self.external.end_to_end();
     }
 
-    /// Nothing is said that another may be saying.
+    /// Nothing is asked that another process may be asking.
     fn look(&self) -> Result<(), NotOurs> {
         if self.lease.holds(Instant::now()) { Ok(()) } else { Err(NotOurs) }
     }
