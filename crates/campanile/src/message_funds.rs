@@ -4,8 +4,9 @@ use crate::setup::Setup;
 use bus::embedded::Fsync;
 use charging::books::LedgerPlace;
 use charging::ledger::{Ledger, Options, shared};
+use charging::message_charging::MessageCharging;
 use charging::message_charging::external::{self, External};
-use charging::message_charging::{MessageCharging, settle};
+use charging::message_charging::settler::Settling;
 use futures_util::future::BoxFuture;
 use records::{Bill, Funding};
 use std::num::NonZero;
@@ -53,8 +54,7 @@ pub(crate) async fn open(
         let external = External::open(settings.clone(), member, &*context.bus, store.clone()).await;
         let external = external.map_err(said)?;
         context.funds = Some(Arc::new(ExternalFunds(external.clone())));
-        paying.settling =
-            Some(external::settle::start(external.clone(), &*context.bus, leads).map_err(said)?);
+        paying.settling = Some(external.start_settling(&*context.bus, leads).map_err(said)?);
         paying.external = Some(external);
         return Ok((ledger, paying));
     }
@@ -76,7 +76,7 @@ pub(crate) struct MessageFunds {
     /// Others' servers; they are asked once the Diameter node is open.
     pub(crate) external: Option<External>,
     /// What makes outcomes into charges.
-    pub(crate) settling: Option<settle::Settling>,
+    pub(crate) settling: Option<Settling>,
 }
 
 /// Others' servers, as gateways ask them.
@@ -139,12 +139,12 @@ fn charge_own(
     setup: &Setup,
     ledger: Option<&Ledger>,
     context: &mut gateway::GatewayContext,
-) -> Result<Option<settle::Settling>, String> {
+) -> Result<Option<Settling>, String> {
     let charges = setup.ledger.as_ref().is_some_and(|ledger| ledger.charges_own);
     let Some(ledger) = ledger.filter(|_| charges) else { return Ok(None) };
     let own = MessageCharging::new(ledger.clone());
     context.funds = Some(Arc::new(LedgerFunds(own.clone())));
-    settle::start(own, &*context.bus).map(Some).map_err(|error| format!("charging: {error}"))
+    own.start_settling(&*context.bus).map(Some).map_err(|error| format!("charging: {error}"))
 }
 
 /// Ends the books: what was asked is on disk.

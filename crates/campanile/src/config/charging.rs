@@ -289,7 +289,7 @@ impl Config {
     /// Who takes outcomes in beside the engine: the settler, where our own messages are paid for.
     pub(super) fn outcome_groups(&self) -> Vec<String> {
         let charges = self.charging.as_ref().is_some_and(|charging| charging.mode != ChargingMode::Off);
-        charges.then(|| charging::message_charging::settle::GROUP.to_owned()).into_iter().collect()
+        charges.then(|| charging::message_charging::settler::GROUP.to_owned()).into_iter().collect()
     }
 }
 

@@ -1,215 +1,56 @@
-//! Our own messages, paid from the ledger, or at others' servers ([`external`]). From the ledger: held before
-//! they are written, settled by what becomes of them.
+//! Our own messages are charged: a hold before they are written, and a settlement by their outcomes. Either
+//! from the local ledger (`local`), or at charging servers of others ([`external`]).
 //!
-//! A message is one delivery (alert, endpoint), whatever its attempts, routes and processes; the ledger knows
-//! it by that key until a while ([`LATE_US`]) after its validity. So whatever is told twice moves money once.
+//! A message is one delivery (alert, endpoint), whatever its attempts, routes and processes. Its charge is
+//! keyed by that, at a charging server by the attempt too (`ChargeId`), so that an outcome that is read
+//! twice moves money once.
 //!
-//! - **Before the write** ([`MessageCharging::pay`]) a segment's prices are held by one batch, and that is on
-//!   the ledger's disk before an intent is on the bus's. A crash in between leaves a hold; the segment is
-//!   taken again, and the same hold answers. If it never is (its alert was stopped), an outcome says that it
-//!   was not tried, or the hold ends with the message's validity.
-//! - **Accepted** (any part of it) settles: the price is taken at the tariff of the hold, however often that
-//!   is said. So does a receipt that says delivered, where the attempt was unknown.
+//! - **Before the write** ([`MessageCharging::pay`], [`External::pay`](external::External::pay)) a segment's
+//!   prices are held, and that is on disk before an intent is on the bus's. A crash in between leaves a hold;
+//!   the segment is taken again, and the same hold answers. If it never is (its alert was stopped), an outcome
+//!   says that it was not tried, or the hold ends with the message's validity.
+//! - **Accepted** (any part of it) charges the message, once. So does a receipt that says delivered, where the
+//!   attempt was unknown. The ledger takes the price at the tariff of the hold; a late yes to a message that
+//!   was freed still takes its price, as far as there is money.
 //! - **Refused, or not tried** frees the hold. Another attempt holds again, and is refused if the money is
-//!   gone meanwhile. The outcome's place on its topic goes along: told again after a crash, it frees nothing
-//!   that was held for a segment made after it. A late yes to a message that was freed still takes its price,
-//!   as far as there is money.
+//!   gone meanwhile. The outcome's place on its topic goes to the ledger too: read again after a crash, it
+//!   frees nothing that was held for a segment made after it.
 //! - **Unknown** keeps its hold: no refusal of another attempt frees it, only a yes, a receipt, or the end of
-//!   its validity. A receipt finds its message in the ledger, whichever process heard that it is unknown, and
-//!   whenever; one that comes before that waits for it (`pending_receipts`).
-//! - **An emergency** waits for no money: its price is owed ([`Kind::Debt`]), apart from the balance, also by
-//!   an account that is blocked or was never opened. It waits at most [`EMERGENCY_WAITS`] for the ledger's
-//!   disk; one that is killed while its disk hangs may owe less. What was refused or not tried is owed no
-//!   more.
+//!   its validity. A receipt that is read before its message is known as unknown waits for that
+//!   (`pending_receipts`).
+//! - **An emergency** waits for no money: its price is owed to the ledger
+//!   ([`Kind::Debt`](crate::ledger::Kind::Debt)), apart from the balance, also by an account that is blocked
+//!   or was never opened. It waits at most [`EMERGENCY_WAITS`]; one that is killed while its disk hangs may owe
+//!   less. What was refused or not tried is owed no more.
 //!
-//! The settler ([`settle`]) is a consumer group of the topic of outcomes, and acknowledges a record when the
-//! ledger has answered; the engine keeps the topic until then. A crash between answer and acknowledgement
-//! tells the ledger again what it knows.
+//! One settler ([`settler`]) consumes the topic of outcomes as a group, decides (`settlement`), has one of two
+//! backends carry that out (`backend`), and acknowledges a record when the backend has: the engine keeps the
+//! topic until then. A crash between both repeats to the backend what it knows.
 
+mod backend;
 mod changes;
 pub mod external;
+mod local;
+mod message_parts;
 mod pending_receipts;
-pub mod settle;
+mod record_lease;
+mod settlement;
+pub mod settler;
 #[cfg(test)]
 mod tests;
 
-use crate::ledger::batch::account_hash;
-use crate::ledger::request::{Destination, MessageKey, ServiceContext, result};
-use crate::ledger::shard_threads::once;
-use crate::ledger::{Batch, KeyKind, Kind, Ledger, NewRequest, PackedKey, Refused};
-use records::{AlertNo, Bill, BillItem, EndpointNo, Funding, Unpaid};
+pub use local::{LATE_US, MessageCharging};
+
+use records::{AlertNo, EndpointNo};
 use std::time::Duration;
 
-/// What is held stays held for so long after the message's validity, in microseconds: what a carrier took in
-/// its last second is settled also when this process was down meanwhile. 6 h.
-pub const LATE_US: u64 = 6 * 3_600 * 1_000_000;
-/// An emergency is written when its debt is on disk, or after so long.
+/// An emergency is written when its charge is on disk, or after so long.
 pub const EMERGENCY_WAITS: Duration = Duration::from_secs(1);
-/// A ledger with too much to do is asked again after so long.
-const BUSY: Duration = Duration::from_millis(20);
-/// One that cannot, after so long.
-const STOPPED: Duration = Duration::from_secs(1);
 
-/// The ledger, as our own messages see it.
-#[derive(Clone)]
-pub struct MessageCharging {
-    ledger: Ledger,
-}
-
-/// An account and where the ledger has it.
-#[derive(Debug, Clone)]
-struct Payer {
-    octets: Vec<u8>,
-    packed: PackedKey,
-    hash: u64,
-    shard: usize,
-}
-
-impl MessageCharging {
-    /// Of this ledger.
-    pub fn new(ledger: Ledger) -> MessageCharging {
-        MessageCharging { ledger }
-    }
-
-    /// Whether each of these messages may be written, in their order: what that costs is held, or owed, on
-    /// disk. Asks until the ledger has answered, except for emergencies, which may be written in any case.
-    /// Safe to drop, and to ask again.
-    pub async fn pay(&self, bill: &Bill) -> Vec<Funding> {
-        let payer = self.payer(bill.account.as_bytes().to_vec());
-        if bill.is_emergency {
-            let (own, owed) = (self.clone(), bill.clone());
-            let posted = tokio::spawn(async move { own.owe(&payer, &owed).await });
-            if tokio::time::timeout(EMERGENCY_WAITS, posted).await.is_err() {
-                tracing::error!(alert = %bill.alert, "an emergency is sent before the ledger has what it costs");
-            }
-            return vec![Funding::Paid; bill.items.len()];
-        }
-        let requests = |batch: &mut Batch| {
-            for item in &bill.items {
-                let until_us = until_us(item);
-                let (message, parts) = (key(bill.alert, item.endpoint), item.parts.into());
-                payer.push(
-                    batch,
-                    Kind::Hold { message, parts, until_us, since: bill.since },
-                    item.address.as_bytes(),
-                );
-            }
-        };
-        self.insist(&payer, requests).await.into_iter().map(funding).collect()
-    }
-
-    async fn owe(&self, payer: &Payer, bill: &Bill) {
-        let requests = |batch: &mut Batch| {
-            for item in &bill.items {
-                let until_us = until_us(item);
-                let (message, parts) = (key(bill.alert, item.endpoint), item.parts.into());
-                payer.push(
-                    batch,
-                    Kind::Debt { message, parts, until_us, since: bill.since },
-                    item.address.as_bytes(),
-                );
-            }
-        };
-        let mut results = self.insist(payer, requests).await;
-        if results.contains(&result::USER_UNKNOWN) {
-            // It owes before anybody opened it. Whoever opens it at the same time finds it open.
-            self.insist(payer, |batch| payer.push(batch, Kind::Create { balance: 0, limit: 0 }, b"")).await;
-            results = self.insist(payer, requests).await;
-        }
-        let known = [result::SUCCESS, result::CREDIT_CONTROL_NOT_APPLICABLE];
-        if let Some(code) = results.iter().find(|code| !known.contains(code)) {
-            tracing::warn!(account = bill.account, alert = %bill.alert, code, "an emergency is sent and not owed");
-        }
-    }
-
-    fn payer(&self, octets: Vec<u8>) -> Payer {
-        let (packed, hash) = account_hash(self.ledger.key(), KeyKind::Name, &octets);
-        Payer { octets, packed, hash, shard: self.ledger.shard_of(hash) }
-    }
-
-    /// Result-Codes of requests of one account, once the ledger could carry all of them out.
-    async fn insist(&self, payer: &Payer, requests: impl Fn(&mut Batch)) -> Vec<u32> {
-        loop {
-            let mut batch = Batch::default();
-            requests(&mut batch);
-            let batch = self.submit(payer.shard, batch).await;
-            let results: Vec<u32> = batch.answers().map(|(_, answer, _)| answer.result).collect();
-            if !results.contains(&result::UNABLE_TO_COMPLY) {
-                return results;
-            }
-            self.wait_out().await;
-        }
-    }
-
-    /// The batch with its answers.
-    async fn submit(&self, shard: usize, mut batch: Batch) -> Batch {
-        loop {
-            let (to, told) = once();
-            match self.ledger.try_submit(shard, batch, &to) {
-                Ok(()) => match told.await {
-                    Ok(batch) => return batch,
-                    // The owner is gone without a word.
-                    Err(_) => return std::future::pending().await,
-                },
-                Err(Refused::Busy(back)) => {
-                    batch = back;
-                    tokio::time::sleep(BUSY).await;
-                }
-                Err(Refused::Stopped(back)) => {
-                    batch = back;
-                    self.wait_out().await;
-                }
-            }
-        }
-    }
-
-    async fn wait_out(&self) {
-        let why = self.ledger.failure().unwrap_or_else(|| "it has no room for more messages".to_owned());
-        tracing::error!(why, "the ledger cannot: what has to be paid waits");
-        tokio::time::sleep(STOPPED).await;
-    }
-}
-
-impl Payer {
-    fn push(&self, batch: &mut Batch, kind: Kind, address: &[u8]) {
-        let is_phone = address.iter().all(|octet| octet.is_ascii_digit() || *octet == b'+');
-        let (context, destination) = match is_phone && !address.is_empty() {
-            true => (ServiceContext::SMS, Destination::parse(address)),
-            false => Default::default(),
-        };
-        let request = NewRequest {
-            kind,
-            account_kind: KeyKind::Name,
-            account: &self.octets,
-            session: [0, 0],
-            number: 0,
-            origin: [0, 0],
-            context,
-            class: 0,
-            destination,
-            services: &[],
-            opener: None,
-            tag: 0,
-        };
-        batch.push(self.packed, self.hash, &request);
-    }
-}
-
-fn key(alert: AlertNo, endpoint: EndpointNo) -> MessageKey {
-    MessageKey { alert: alert.0, endpoint: endpoint.0 }
-}
-
-fn until_us(item: &BillItem) -> u64 {
-    u64::try_from(item.until.0).unwrap_or(0).saturating_add(LATE_US)
-}
-
-fn funding(result: u32) -> Funding {
-    match result {
-        // Not applicable: it was taken before, and whoever may send it again does so for nothing.
-        result::SUCCESS | result::CREDIT_CONTROL_NOT_APPLICABLE => Funding::Paid,
-        result::CREDIT_LIMIT_REACHED => Funding::Refused(Unpaid::NoMoney),
-        result::END_USER_SERVICE_DENIED => Funding::Refused(Unpaid::Blocked),
-        result::USER_UNKNOWN => Funding::Refused(Unpaid::NoAccount),
-        _ => Funding::Refused(Unpaid::NoPrice),
-    }
+/// The key of a charge: a message, and the attempt at it where each is charged by itself, which else is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ChargeId {
+    pub(crate) alert: AlertNo,
+    pub(crate) endpoint: EndpointNo,
+    pub(crate) attempt: u8,
 }

@@ -1,405 +1,356 @@
-use super::settle::{self, Settling};
-use super::*;
-use crate::books::{AccountId, AccountView, Books, LedgerPlace};
-use crate::ledger::{Options, shared};
+//! Tests of settlement with both backends: the same outcomes, from the topic to the accounts, over a ledger and
+//! over a charging server that is asked by Diameter.
+
+use super::MessageCharging;
+use super::external::{External, Settings};
+use super::settler::{self, Settling};
+use crate::books::{AccountId, Books};
+use crate::ledger::{Ledger, Options};
+use crate::server::{ConnectTo, PeerRule, Running, ServerConfig};
 use bus::embedded::{Embedded, Options as BusOptions};
 use bus::{Bus, Topic};
+use net::Cores;
 use records::{
-    AttemptRef, AttemptResult, NotTried, OUTCOMES, Outcome, Receipt, ReceiptState, Timestamp,
-    encode_outcomes, mail_key,
+    AlertNo, AttemptRef, AttemptResult, Bill, BillItem, EndpointNo, Funding, NotTried, OUTCOMES, Outcome,
+    Receipt, ReceiptState, Timestamp, encode_outcomes, mail_key,
 };
+use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, SystemTime};
+use tokio::sync::watch;
 
-const ALERT: AlertNo = AlertNo(7);
-const HOUR_US: i64 = 3_600_000_000;
-/// What never takes so long unless it never comes.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const BALANCE: i64 = 100;
+/// Of each message; one costs one.
+const PARTS: u8 = 2;
+const ENDPOINT: EndpointNo = EndpointNo(3);
+const OCS: &str = "ocs.test";
+const REALM: &str = "test";
 
-/// Where a test's ledger is kept.
-#[derive(Clone, Copy)]
-enum Over {
-    /// A folder of one process alone.
-    Folder,
-    /// A database that processes could share.
-    PostgreSql,
+/// An outcome or a receipt.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Step {
+    Accepted(u8),
+    Refused(u8),
+    NotTried(u8),
+    Unknown(u8),
+    /// Of one part.
+    PartAccepted(u8),
+    PartRefused(u8),
+    PartUnknown(u8),
+    Delivered,
+    Failed,
+    Buffered,
 }
+use Step::*;
 
-/// Runs each test over both.
-macro_rules! over_both {
-    ($($name:ident),* $(,)?) => {
-        mod in_a_folder {
-            $(
-                #[tokio::test]
-                async fn $name() {
-                    super::$name(super::Over::Folder).await;
-                }
-            )*
-        }
-        mod over_postgresql {
-            $(
-                #[tokio::test]
-                async fn $name() {
-                    super::$name(super::Over::PostgreSql).await;
-                }
-            )*
-        }
-    };
-}
-
-struct TestLedger {
-    folder: tempfile::TempDir,
-    kept: LedgerPlace,
-    ledger: Ledger,
-    own: MessageCharging,
-    books: Books,
-    bus: Embedded,
-    outcomes: Arc<dyn Topic>,
-}
-
-/// A ledger in this folder, or in this database.
-fn open_ledger(kept: &LedgerPlace) -> Ledger {
-    match kept {
-        LedgerPlace::Folder(folder) => Ledger::open(&Options { shards: 2, ..Options::new(folder) }).unwrap(),
-        LedgerPlace::Shared(log) => {
-            let options = shared::Options { shards: 2, ..shared::Options::new(log.clone()) };
-            Ledger::open_shared(&options).unwrap()
+impl Step {
+    /// Attempt, part and result.
+    fn attempt(self) -> Option<(u8, u8, AttemptResult)> {
+        let accepted = || AttemptResult::Accepted { keys: Vec::new(), id: String::new() };
+        let refused = || AttemptResult::Refused {
+            permanent: false,
+            code: "smpp:00000058".to_owned(),
+            text: String::new(),
+        };
+        let unknown = || AttemptResult::Unknown { text: String::new() };
+        match self {
+            Accepted(attempt) => Some((attempt, 0, accepted())),
+            Refused(attempt) => Some((attempt, 0, refused())),
+            NotTried(attempt) => Some((attempt, 0, AttemptResult::NotTried { why: NotTried::RouteDown })),
+            Unknown(attempt) => Some((attempt, 0, unknown())),
+            PartAccepted(part) => Some((1, part, accepted())),
+            PartRefused(part) => Some((1, part, refused())),
+            PartUnknown(part) => Some((1, part, unknown())),
+            Delivered | Failed | Buffered => None,
         }
     }
+
+    fn outcomes(self, alert: AlertNo) -> Vec<Outcome> {
+        let at = Timestamp(now());
+        if let Some((attempt, part, result)) = self.attempt() {
+            let parts = if part == 0 { 1..=PARTS } else { part..=part };
+            let of = |part| AttemptRef { alert, endpoint: ENDPOINT, attempt, part, parts: PARTS };
+            let route = "r".to_owned();
+            let outcome =
+                |part| Outcome::Attempt { of: of(part), route: route.clone(), at, result: result.clone() };
+            return parts.map(outcome).collect();
+        }
+        let state = match self {
+            Delivered => ReceiptState::Delivered,
+            Failed => ReceiptState::Failed,
+            _ => ReceiptState::Buffered,
+        };
+        let (route, id, text) = (String::new(), String::new(), String::new());
+        let keys = vec![mail_key(alert, ENDPOINT)];
+        vec![Outcome::Receipt(Receipt { route, keys, id, state, text, at })]
+    }
 }
+
+/// What is read of a message, in its order.
+type Steps = &'static [Step];
+/// What is charged at last, and whether anything is held.
+type Charged = (i64, bool);
+
+/// Rows in which both backends come to the same.
+const ALIKE: &[(Steps, Charged)] = &[
+    (&[Accepted(1)], (2, false)),
+    (&[Refused(1)], (0, false)),
+    (&[NotTried(1)], (0, false)),
+    (&[Refused(1), Accepted(2)], (2, false)),
+    (&[NotTried(1), Refused(2), Refused(3)], (0, false)),
+    (&[Unknown(1)], (0, true)),
+    (&[Unknown(1), Unknown(1)], (0, true)),
+    (&[Unknown(1), Buffered], (0, true)),
+    (&[Unknown(1), Delivered], (2, false)),
+    (&[Unknown(1), Delivered, Delivered], (2, false)),
+    (&[Unknown(1), Failed], (0, false)),
+    (&[Unknown(1), Accepted(1)], (2, false)),
+    (&[Unknown(1), Accepted(2)], (2, false)),
+    (&[Unknown(1), Refused(2)], (0, true)),
+    (&[Unknown(1), Refused(2), Delivered], (2, false)),
+    (&[Unknown(1), Refused(2), Failed], (0, false)),
+    (&[Unknown(1), Unknown(2), Delivered], (2, false)),
+    (&[Unknown(1), Unknown(2), Accepted(3)], (2, false)),
+    (&[Delivered, Unknown(1)], (2, false)),
+    (&[Failed, Unknown(1)], (0, false)),
+    (&[Failed, Delivered, Unknown(1)], (2, false)),
+    (&[Delivered, Accepted(1)], (2, false)),
+    (&[PartAccepted(1), PartAccepted(2)], (2, false)),
+    (&[PartAccepted(1), PartRefused(2)], (2, false)),
+    (&[PartRefused(1), PartAccepted(2)], (2, false)),
+    (&[PartRefused(1), PartRefused(2)], (0, false)),
+    (&[PartAccepted(1), PartUnknown(2)], (2, false)),
+    (&[PartUnknown(1), PartAccepted(2)], (2, false)),
+    (&[PartUnknown(1), PartRefused(2)], (0, true)),
+    (&[PartUnknown(1), PartRefused(2), Delivered], (2, false)),
+];
+
+/// Rows in which they differ, since the ledger charges a message, and a charging server each attempt.
+const UNLIKE: &[(Steps, [Charged; 2])] = &[
+    // A second attempt that is sent is a second session.
+    (&[Accepted(1), Accepted(2)], [(2, false), (4, false)]),
+    (&[Unknown(1), Delivered, Accepted(2)], [(2, false), (4, false)]),
+    (&[Delivered, Accepted(1), Unknown(2)], [(2, false), (2, true)]),
+    // A receipt that says failed frees the message, or the first attempt.
+    (&[Unknown(1), Unknown(2), Failed], [(0, false), (0, true)]),
+    (&[Unknown(1), Unknown(2), Failed, Delivered], [(0, false), (2, false)]),
+];
 
 fn now() -> i64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_micros() as i64
 }
 
-fn accepted() -> AttemptResult {
-    AttemptResult::Accepted { keys: Vec::new(), id: String::new() }
+/// A backend, and the accounts that it charges.
+enum Backend {
+    Local(MessageCharging),
+    External(External),
 }
 
-fn refused() -> AttemptResult {
-    AttemptResult::Refused { permanent: false, code: "smpp:00000058".into(), text: String::new() }
+struct Charges {
+    folder: tempfile::TempDir,
+    bus: Embedded,
+    outcomes: Arc<dyn Topic>,
+    backend: Backend,
+    books: Books,
+    ledger: Ledger,
+    /// Server and client, where there is Diameter between.
+    nodes: Vec<Running>,
 }
 
-fn unknown() -> AttemptResult {
-    AttemptResult::Unknown { text: String::new() }
-}
-
-/// Waits until something is so.
-async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so().await {
-        assert!(began.elapsed() < PATIENCE, "{what}");
-        tokio::time::sleep(LOOK_AGAIN).await;
-    }
-}
-
-impl TestLedger {
-    async fn with(over: Over, balance: i64) -> TestLedger {
+impl Charges {
+    fn ledger() -> (tempfile::TempDir, Embedded, Ledger, Books) {
         let folder = tempfile::tempdir().unwrap();
-        let kept = match over {
-            Over::Folder => LedgerPlace::Folder(folder.path().join("ledger").into()),
-            Over::PostgreSql => {
-                let url = servers::postgres::Server::shared().create_database();
-                let store = store::postgres::open(&url, &store::postgres::Options::default()).unwrap();
-                LedgerPlace::Shared(store.ledger_log().unwrap())
-            }
-        };
-        TestLedger::over(kept, folder, balance).await
-    }
-
-    async fn over(kept: LedgerPlace, folder: tempfile::TempDir, balance: i64) -> TestLedger {
-        let ledger = open_ledger(&kept);
+        let kept = folder.path().join("ledger");
+        let ledger = Ledger::open(&Options { shards: 2, ..Options::new(&kept) }).unwrap();
         let bus = Embedded::open(folder.path().join("bus"), BusOptions::default()).unwrap();
-        let outcomes = bus.topic(OUTCOMES).unwrap();
-        let (own, books) = (MessageCharging::new(ledger.clone()), Books::kept(ledger.clone(), kept.clone()));
-        books.open(&AccountId::named("city"), balance, 0).await.unwrap();
-        TestLedger { folder, kept, ledger, own, books, bus, outcomes }
+        let books = Books::new(ledger.clone(), &kept);
+        (folder, bus, ledger, books)
     }
 
-    fn bill(&self, endpoints: std::ops::Range<u32>, parts: u8) -> Bill {
-        let item = |endpoint| BillItem {
-            endpoint: EndpointNo(endpoint),
-            attempt: 1,
-            parts,
-            address: "+46701740605".to_owned(),
-            until: Timestamp(now() + HOUR_US),
+    fn local() -> Charges {
+        let (folder, bus, ledger, books) = Charges::ledger();
+        let backend = Backend::Local(MessageCharging::new(ledger.clone()));
+        let outcomes = bus.topic(OUTCOMES).unwrap();
+        Charges { folder, outcomes, bus, backend, books, ledger, nodes: Vec::new() }
+    }
+
+    async fn external() -> Charges {
+        let (folder, bus, ledger, books) = Charges::ledger();
+        let cores = Arc::new(Cores::from_handles(Vec::new()));
+        let config = ServerConfig {
+            listen: Some("127.0.0.1:0".parse().unwrap()),
+            origin_host: OCS.to_owned(),
+            origin_realm: REALM.to_owned(),
+            ..ServerConfig::default()
         };
-        Bill {
-            account: "city".to_owned(),
-            alert: ALERT,
-            is_emergency: false,
-            since: self.outcomes.head(),
-            is_again: false,
-            items: endpoints.map(item).collect(),
+        let server = crate::server::start(config, ledger.clone(), Arc::clone(&cores)).await.unwrap();
+        let address = server.address().unwrap().to_string();
+        let peer = PeerRule {
+            origin_host: OCS.to_owned(),
+            realm: REALM.to_owned(),
+            allowed_ips: Vec::new(),
+            tls: false,
+            connect: Some(ConnectTo { address, charges: Some(1), ..ConnectTo::default() }),
+        };
+        let settings = Settings {
+            origin_host: "client.test".to_owned(),
+            origin_realm: REALM.to_owned(),
+            ..Settings::default()
+        };
+        let config = ServerConfig {
+            origin_host: settings.origin_host.clone(),
+            origin_realm: REALM.to_owned(),
+            peers: vec![peer],
+            ..ServerConfig::default()
+        };
+        let client = crate::server::start(config, ledger.clone(), cores).await.unwrap();
+        let path = folder.path().join("store");
+        let store = store::sqlite::open(&path, &store::sqlite::Options::default()).unwrap();
+        let external = External::open(settings, None, &bus, store).await.unwrap();
+        external.attach(client.charging_servers());
+        let outcomes = bus.topic(OUTCOMES).unwrap();
+        let (backend, nodes) = (Backend::External(external), vec![server, client]);
+        Charges { folder, outcomes, bus, backend, books, ledger, nodes }
+    }
+
+    fn account(&self, alert: AlertNo) -> AccountId {
+        let name = format!("town-{}", alert.0);
+        match self.backend {
+            Backend::Local(_) => AccountId::named(&name),
+            Backend::External(_) => AccountId::parse(&format!("private:{name}")).unwrap(),
         }
     }
 
-    async fn tell(&self, outcomes: &[Outcome]) {
-        self.outcomes.append(&[&encode_outcomes(outcomes)]).await.unwrap();
-    }
-
-    async fn end(&self, endpoint: u32, attempt: u8, result: AttemptResult) {
-        let of = AttemptRef { alert: ALERT, endpoint: EndpointNo(endpoint), attempt, part: 1, parts: 2 };
-        self.tell(&[Outcome::Attempt { of, route: "r".into(), at: Timestamp(now()), result }]).await;
-    }
-
-    async fn receipt(&self, endpoint: u32, state: ReceiptState) {
-        let keys = vec![mail_key(ALERT, EndpointNo(endpoint))];
-        let (route, id, text) = (String::new(), String::new(), String::new());
-        self.tell(&[Outcome::Receipt(Receipt { route, keys, id, state, text, at: Timestamp(now()) })]).await;
-    }
-
-    fn settling(&self) -> Settling {
-        settle::start(self.own.clone(), &self.bus).unwrap()
-    }
-
-    /// What is on the topic is settled.
-    async fn settle(&self) {
-        self.settling().stop().await;
-        let group = self.bus.group(OUTCOMES, settle::GROUP).unwrap();
-        assert_eq!(group.low_water(), self.outcomes.head());
-    }
-
-    async fn city(&self) -> AccountView {
-        self.books.account(&AccountId::named("city")).await.unwrap()
-    }
-
-    /// Balance, reserved, used, debt.
-    async fn money(&self) -> (i64, i64, i64, i64) {
-        let city = self.city().await;
-        (city.balance, city.reserved, city.used, city.debt)
-    }
-
-    fn audit(self) {
-        self.ledger.stop();
-        let report = match &self.kept {
-            LedgerPlace::Folder(folder) => crate::ledger::audit(folder).unwrap(),
-            LedgerPlace::Shared(log) => shared::read::audit(log).unwrap(),
+    async fn pay(&self, alert: AlertNo, attempt: u8, is_emergency: bool) {
+        let item = BillItem {
+            endpoint: ENDPOINT,
+            attempt,
+            parts: PARTS,
+            address: "+46701740605".to_owned(),
+            until: Timestamp(now() + 3_600_000_000),
         };
-        assert!(report.is_exact(), "{report:#?}");
+        let bill = Bill {
+            account: format!("town-{}", alert.0),
+            alert,
+            is_emergency,
+            since: self.outcomes.head(),
+            is_again: false,
+            items: vec![item],
+        };
+        let paid = match &self.backend {
+            Backend::Local(own) => own.pay(&bill).await,
+            Backend::External(external) => external.pay(&bill).await,
+        };
+        assert_eq!(paid, [Funding::Paid]);
+    }
+
+    fn start(&self) -> Settling {
+        match &self.backend {
+            Backend::Local(own) => own.start_settling(&self.bus).unwrap(),
+            Backend::External(external) => {
+                external.start_settling(&self.bus, watch::channel(true).1).unwrap()
+            }
+        }
+    }
+
+    /// Goes through the steps of all rows, one of each row at a time. `restarts`: a process ends, in order or
+    /// killed, and another begins.
+    async fn run(&self, rows: &[Steps], restarts: bool, is_emergency: bool) {
+        let mut paid = HashSet::new();
+        let mut settling = self.start();
+        for at in 0..rows.iter().map(|steps| steps.len()).max().unwrap_or(0) {
+            for (alert, step) in (1..).map(AlertNo).zip(rows.iter().map(|steps| steps.get(at))) {
+                let Some(step) = step else { continue };
+                if at == 0 {
+                    self.books.open(&self.account(alert), BALANCE, 0).await.unwrap();
+                    // A receipt says that there was an attempt.
+                    paid.insert((alert.0, 1));
+                    self.pay(alert, 1, is_emergency).await;
+                }
+                if let Some((attempt, ..)) = step.attempt()
+                    && paid.insert((alert.0, attempt))
+                {
+                    self.pay(alert, attempt, is_emergency).await;
+                }
+                self.outcomes.append(&[&encode_outcomes(&step.outcomes(alert))]).await.unwrap();
+            }
+            if restarts {
+                if at % 2 == 0 {
+                    settling.stop().await;
+                } else {
+                    let group = self.bus.group(OUTCOMES, settler::GROUP).unwrap();
+                    while group.low_water() < self.outcomes.head() {
+                        tokio::time::sleep(Duration::from_millis(5)).await;
+                    }
+                    settling.kill().await;
+                }
+                settling = self.start();
+            }
+        }
+        settling.stop().await;
+        let group = self.bus.group(OUTCOMES, settler::GROUP).unwrap();
+        assert_eq!(group.low_water(), self.outcomes.head(), "all is acknowledged");
+    }
+
+    /// What is charged for each row, owed or not, and whether anything is held.
+    async fn charged(&self, rows: usize) -> Vec<Charged> {
+        let mut charged = Vec::new();
+        for alert in (1..).map(AlertNo).take(rows) {
+            let account = self.books.account(&self.account(alert)).await.unwrap();
+            assert_eq!(account.balance, BALANCE - account.used, "{alert}");
+            charged.push((account.used + account.debt, account.reserved > 0));
+        }
+        charged
+    }
+
+    async fn end(self) {
+        for node in self.nodes.into_iter().rev() {
+            node.stop().await;
+        }
+        self.ledger.stop();
+        drop((self.bus, self.folder));
     }
 }
 
-async fn a_segment_is_paid_as_far_as_the_money_goes_and_each_message_once(over: Over) {
-    let test_ledger = TestLedger::with(over, 12).await;
-    for _ in 0..3 {
-        let answers = test_ledger.own.pay(&test_ledger.bill(0..10, 2)).await;
-        assert_eq!(answers[..6], [Funding::Paid; 6]);
-        assert_eq!(answers[6..], [Funding::Refused(Unpaid::NoMoney); 4]);
-    }
-    assert_eq!(test_ledger.money().await, (12, 12, 0, 0));
-    for endpoint in 0..6 {
-        test_ledger.end(endpoint, 1, accepted()).await;
-        test_ledger.end(endpoint, 1, accepted()).await;
-    }
-    test_ledger.settle().await;
-    assert_eq!(test_ledger.money().await, (0, 0, 12, 0));
-    // What was charged may be sent again for nothing.
-    assert_eq!(test_ledger.own.pay(&test_ledger.bill(0..1, 2)).await, [Funding::Paid]);
-    assert_eq!(test_ledger.money().await, (0, 0, 12, 0));
-    test_ledger.audit();
+async fn compare(charges: Charges, rows: &[(Steps, Charged)], restarts: bool) {
+    let steps: Vec<Steps> = rows.iter().map(|(steps, _)| *steps).collect();
+    charges.run(&steps, restarts, false).await;
+    let charged: Vec<_> = steps.iter().copied().zip(charges.charged(rows.len()).await).collect();
+    assert_eq!(charged, rows);
+    charges.end().await;
 }
 
-async fn what_was_not_sent_is_free_again_and_another_attempt_holds_again(over: Over) {
-    let test_ledger = TestLedger::with(over, 4).await;
-    let not_tried = AttemptResult::NotTried { why: NotTried::RouteDown };
-    for (attempt, result) in [(1, refused()), (2, not_tried), (3, refused())] {
-        assert_eq!(test_ledger.own.pay(&test_ledger.bill(0..1, 2)).await, [Funding::Paid]);
-        assert_eq!(test_ledger.money().await, (4, 2, 0, 0));
-        test_ledger.end(0, attempt, result).await;
-        test_ledger.settle().await;
-        assert_eq!(test_ledger.money().await, (4, 0, 0, 0));
-    }
-    test_ledger.audit();
+fn unlike(backend: usize) -> Vec<(Steps, Charged)> {
+    UNLIKE.iter().map(|(steps, charged)| (*steps, charged[backend])).collect()
 }
 
-async fn outcomes_that_are_told_again_after_a_crash_move_no_money_twice(over: Over) {
-    let test_ledger = TestLedger::with(over, 10).await;
-    test_ledger.own.pay(&test_ledger.bill(0..3, 2)).await;
-    test_ledger.end(0, 1, refused()).await;
-    test_ledger.end(1, 1, accepted()).await;
-    test_ledger.settle().await;
-    test_ledger.own.pay(&test_ledger.bill(0..1, 2)).await;
-    assert_eq!(test_ledger.money().await, (8, 4, 2, 0));
-    // A ledger that was opened again, and a topic whose acknowledgements were lost.
-    test_ledger.ledger.stop();
-    let ledger = open_ledger(&test_ledger.kept);
-    let outcomes = test_ledger.outcomes.read(0, 100, 1 << 20).unwrap();
-    let bus = Embedded::open(test_ledger.folder.path().join("again"), BusOptions::default()).unwrap();
-    let again = TestLedger {
-        own: MessageCharging::new(ledger.clone()),
-        books: Books::kept(ledger.clone(), test_ledger.kept.clone()),
-        kept: test_ledger.kept,
-        ledger,
-        outcomes: bus.topic(OUTCOMES).unwrap(),
-        bus,
-        folder: test_ledger.folder,
-    };
-    for record in outcomes {
-        again.outcomes.append(&[&record.octets]).await.unwrap();
-    }
-    again.settle().await;
-    assert_eq!(again.money().await, (8, 4, 2, 0));
-    again.end(0, 2, accepted()).await;
-    again.end(2, 1, refused()).await;
-    again.settle().await;
-    assert_eq!(again.money().await, (6, 0, 4, 0));
-    again.audit();
+#[tokio::test]
+async fn outcomes_settle_the_same_amounts_in_the_ledger_and_at_a_charging_server() {
+    compare(Charges::local(), ALIKE, false).await;
+    compare(Charges::external().await, ALIKE, false).await;
 }
 
-async fn the_unknown_is_held_until_a_yes_or_a_receipt_whatever_another_attempt_comes_to(over: Over) {
-    let test_ledger = TestLedger::with(over, 20).await;
-    test_ledger.own.pay(&test_ledger.bill(0..4, 2)).await;
-    let settling = test_ledger.settling();
-    for endpoint in 0..4 {
-        test_ledger.end(endpoint, 1, unknown()).await;
-        test_ledger.own.pay(&test_ledger.bill(endpoint..endpoint + 1, 2)).await;
-        test_ledger.end(endpoint, 2, refused()).await;
-    }
-    test_ledger.end(0, 1, accepted()).await;
-    test_ledger.receipt(1, ReceiptState::Delivered).await;
-    test_ledger.receipt(2, ReceiptState::Failed).await;
-    settling.stop().await;
-    // One accepted late, one delivered, one failed, and one of which nothing was heard.
-    assert_eq!(test_ledger.money().await, (16, 2, 4, 0));
-    test_ledger.audit();
+#[tokio::test]
+async fn they_settle_the_same_amounts_though_a_settler_ends_after_each_of_them() {
+    compare(Charges::local(), ALIKE, true).await;
+    compare(Charges::external().await, ALIKE, true).await;
 }
 
-async fn a_receipt_settles_what_another_process_or_the_one_before_heard_to_be_unknown(over: Over) {
-    let mut test_ledger = TestLedger::with(over, 20).await;
-    test_ledger.own.pay(&test_ledger.bill(0..4, 2)).await;
-    for endpoint in 0..4 {
-        test_ledger.end(endpoint, 1, unknown()).await;
+#[tokio::test]
+async fn the_ledger_charges_a_message_once_and_a_charging_server_each_attempt() {
+    for restarts in [false, true] {
+        compare(Charges::local(), &unlike(0), restarts).await;
+        compare(Charges::external().await, &unlike(1), restarts).await;
     }
-    test_ledger.settle().await;
-    assert_eq!(test_ledger.money().await, (20, 8, 0, 0));
-    if let LedgerPlace::Folder(_) = test_ledger.kept {
-        test_ledger.ledger.stop();
-    }
-    let first = std::mem::replace(&mut test_ledger.ledger, open_ledger(&test_ledger.kept));
-    test_ledger.own = MessageCharging::new(test_ledger.ledger.clone());
-    test_ledger.books = Books::kept(test_ledger.ledger.clone(), test_ledger.kept.clone());
-    test_ledger.receipt(0, ReceiptState::Buffered).await;
-    test_ledger.receipt(1, ReceiptState::Delivered).await;
-    test_ledger.receipt(2, ReceiptState::Failed).await;
-    // Of a message that nobody was asked to pay for.
-    test_ledger.receipt(9, ReceiptState::Delivered).await;
-    test_ledger.settle().await;
-    assert_eq!(test_ledger.money().await, (18, 4, 2, 0));
-    // Told again it moves nothing: neither is unknown any more.
-    test_ledger.receipt(1, ReceiptState::Failed).await;
-    test_ledger.receipt(2, ReceiptState::Delivered).await;
-    test_ledger.settle().await;
-    assert_eq!(test_ledger.money().await, (18, 4, 2, 0));
-    first.stop();
-    test_ledger.audit();
 }
 
-async fn a_receipt_that_comes_before_it_is_told_that_its_message_is_unknown_waits_for_that(over: Over) {
-    let test_ledger = TestLedger::with(over, 20).await;
-    test_ledger.own.pay(&test_ledger.bill(0..5, 2)).await;
-    let states = [ReceiptState::Delivered, ReceiptState::Failed];
-    for (endpoint, state) in (0..5).zip(states.into_iter().cycle()) {
-        test_ledger.receipt(endpoint, state).await;
+#[tokio::test]
+async fn an_emergency_is_charged_when_it_is_accepted_and_costs_nothing_when_it_is_not() {
+    let rows: [Steps; 4] =
+        [&[Accepted(1)], &[Refused(1)], &[Unknown(1), Delivered], &[Refused(1), Accepted(2)]];
+    for charges in [Charges::local(), Charges::external().await] {
+        charges.run(&rows, false, true).await;
+        assert_eq!(charges.charged(rows.len()).await, [(2, false), (0, false), (2, false), (2, false)]);
+        charges.end().await;
     }
-    test_ledger.receipt(4, ReceiptState::Buffered).await;
-    for endpoint in 0..3 {
-        test_ledger.end(endpoint, 1, unknown()).await;
-    }
-    // What a receipt says of an attempt that was taken does not count for another.
-    test_ledger.end(3, 1, accepted()).await;
-    test_ledger.end(3, 2, unknown()).await;
-    test_ledger.settle().await;
-    // Two delivered, one failed, one accepted, and one of which nothing else was told.
-    assert_eq!(test_ledger.money().await, (14, 2, 6, 0));
-    test_ledger.audit();
 }
-
-async fn a_receipt_that_waits_for_word_of_its_message_outlives_its_process(over: Over) {
-    let test_ledger = TestLedger::with(over, 20).await;
-    test_ledger.own.pay(&test_ledger.bill(0..2, 2)).await;
-    let first = test_ledger.settling();
-    test_ledger.receipt(0, ReceiptState::Delivered).await;
-    test_ledger.receipt(1, ReceiptState::Failed).await;
-    let group = test_ledger.bus.group(OUTCOMES, settle::GROUP).unwrap();
-    // They are not given out again.
-    until("both are read", async || group.low_water() == test_ledger.outcomes.head()).await;
-    first.kill().await;
-    for endpoint in 0..2 {
-        test_ledger.end(endpoint, 1, unknown()).await;
-    }
-    test_ledger.settle().await;
-    assert_eq!(test_ledger.money().await, (18, 0, 2, 0));
-    test_ledger.audit();
-}
-
-async fn a_receipt_that_comes_before_another_process_tells_that_its_message_is_unknown_waits_for_that(
-    over: Over,
-) {
-    let test_ledger = TestLedger::with(over, 20).await;
-    test_ledger.own.pay(&test_ledger.bill(0..2, 2)).await;
-    let settling = test_ledger.settling();
-    test_ledger.receipt(0, ReceiptState::Delivered).await;
-    test_ledger.receipt(1, ReceiptState::Failed).await;
-    let group = test_ledger.bus.group(OUTCOMES, settle::GROUP).unwrap();
-    until("the receipts are read", async || group.low_water() == test_ledger.outcomes.head()).await;
-    assert_eq!(test_ledger.money().await, (20, 4, 0, 0));
-    // The other process has records of its own.
-    let bus = Embedded::open(test_ledger.folder.path().join("other"), BusOptions::default()).unwrap();
-    let other = settle::start(test_ledger.own.clone(), &bus).unwrap();
-    let outcomes = bus.topic(OUTCOMES).unwrap();
-    for endpoint in 0..2 {
-        let of = AttemptRef { alert: ALERT, endpoint: EndpointNo(endpoint), attempt: 1, part: 1, parts: 2 };
-        let told = Outcome::Attempt { of, route: "r".into(), at: Timestamp(now()), result: unknown() };
-        outcomes.append(&[&encode_outcomes(&[told])]).await.unwrap();
-    }
-    other.stop().await;
-    until("both are settled", async || test_ledger.money().await == (18, 0, 2, 0)).await;
-    settling.stop().await;
-    test_ledger.audit();
-}
-
-async fn an_emergency_owes_whatever_the_account_has_and_nothing_for_what_was_not_sent(over: Over) {
-    let test_ledger = TestLedger::with(over, 1).await;
-    test_ledger.books.block(&AccountId::named("city"), true).await.unwrap();
-    let emergency =
-        |account: &str| Bill { account: account.to_owned(), is_emergency: true, ..test_ledger.bill(0..2, 3) };
-    for _ in 0..2 {
-        assert_eq!(test_ledger.own.pay(&emergency("city")).await, [Funding::Paid; 2]);
-    }
-    assert_eq!(test_ledger.money().await, (1, 0, 0, 6));
-    test_ledger.end(0, 1, accepted()).await;
-    test_ledger.end(1, 1, refused()).await;
-    test_ledger.settle().await;
-    assert_eq!(test_ledger.money().await, (1, 0, 0, 3));
-    // One that nobody opened owes as well.
-    let other = Bill { alert: AlertNo(8), ..emergency("village") };
-    assert_eq!(test_ledger.own.pay(&other).await, [Funding::Paid; 2]);
-    assert_eq!(test_ledger.books.account(&AccountId::named("village")).await.unwrap().debt, 6);
-    test_ledger.audit();
-}
-
-async fn an_account_that_is_blocked_or_unknown_is_refused_with_the_reason(over: Over) {
-    let test_ledger = TestLedger::with(over, 100).await;
-    test_ledger.books.block(&AccountId::named("city"), true).await.unwrap();
-    assert_eq!(test_ledger.own.pay(&test_ledger.bill(0..1, 1)).await, [Funding::Refused(Unpaid::Blocked)]);
-    let unknown = Bill { account: "nobody".into(), ..test_ledger.bill(0..1, 1) };
-    assert_eq!(test_ledger.own.pay(&unknown).await, [Funding::Refused(Unpaid::NoAccount)]);
-    assert_eq!(test_ledger.money().await, (100, 0, 0, 0));
-    test_ledger.audit();
-}
-
-over_both!(
-    a_segment_is_paid_as_far_as_the_money_goes_and_each_message_once,
-    what_was_not_sent_is_free_again_and_another_attempt_holds_again,
-    outcomes_that_are_told_again_after_a_crash_move_no_money_twice,
-    the_unknown_is_held_until_a_yes_or_a_receipt_whatever_another_attempt_comes_to,
-    a_receipt_settles_what_another_process_or_the_one_before_heard_to_be_unknown,
-    a_receipt_that_comes_before_it_is_told_that_its_message_is_unknown_waits_for_that,
-    a_receipt_that_waits_for_word_of_its_message_outlives_its_process,
-    a_receipt_that_comes_before_another_process_tells_that_its_message_is_unknown_waits_for_that,
-    an_emergency_owes_whatever_the_account_has_and_nothing_for_what_was_not_sent,
-    an_account_that_is_blocked_or_unknown_is_refused_with_the_reason,
-);

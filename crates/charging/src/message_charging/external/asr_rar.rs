@@ -2,10 +2,11 @@
 //! follows. What all processes are to hear, and whichever comes after them, is on the bus before it is
 //! answered.
 
-use super::record_lease::RecordLease;
 use super::request::{About, RequestStage, is_good};
 use super::sessions::{FollowUp, Open, ServerRequest, Update};
-use super::{External, Inner, MessageId};
+use super::{External, Inner};
+use crate::message_charging::ChargeId;
+use crate::message_charging::record_lease::RecordLease;
 use crate::server::{Back, Reply, SessionHolder};
 use diameter::check::{Fault, Origin, check};
 use diameter::dictionary::{application, avp, command};
@@ -23,7 +24,7 @@ const ABORTS_MAX: usize = 4_096;
 /// A session that a server wants ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Abort {
-    pub(super) id: MessageId,
+    pub(super) id: ChargeId,
     /// A process before this one may have told the server that it ends.
     pub(super) is_again: bool,
 }
@@ -36,7 +37,7 @@ pub(super) struct Aborts {
 
 /// What all processes are told before it is answered.
 struct AsrRarNotice {
-    of: (MessageId, ServerRequest),
+    of: (ChargeId, ServerRequest),
     is_told: oneshot::Receiver<()>,
 }
 
@@ -128,7 +129,7 @@ impl External {
     }
 
     /// What is to be done here.
-    pub(super) fn carry_out(&self, id: MessageId, deed: FollowUp) {
+    pub(super) fn carry_out(&self, id: ChargeId, deed: FollowUp) {
         match deed {
             FollowUp::Update(update) => self.begin_update(id, update),
             FollowUp::End => self.abort(Abort { id, is_again: false }),
@@ -145,10 +146,10 @@ impl External {
     }
 
     /// Ends a session that was granted and is not used; `open` is known of it where nothing is remembered.
-    pub(super) fn begin_end(&self, id: MessageId, open: Open) {
+    pub(super) fn begin_end(&self, id: ChargeId, open: Open) {
         let (external, open) = (self.clone(), self.sessions().end(&id).unwrap_or(open));
         tokio::spawn(async move {
-            if external.end_of(id, 0, Some(open), &RecordLease::always(false)).await {
+            if external.end_of(id, 0, Some(open), (&RecordLease::always(), false)).await {
                 external.sessions().forget(&id);
             }
         });
@@ -156,12 +157,12 @@ impl External {
 
     /// Sends the UPDATE_REQUEST that a server wants. The message is on its way, whatever is answered: what it
     /// costs is told by its end.
-    pub(super) fn begin_update(&self, id: MessageId, update: Update) {
+    pub(super) fn begin_update(&self, id: ChargeId, update: Update) {
         let external = self.clone();
         tokio::spawn(async move { external.update(id, update).await });
     }
 
-    async fn update(&self, id: MessageId, mut update: Update) {
+    async fn update(&self, id: ChargeId, mut update: Update) {
         let Some(server) = self.servers().into_iter().find(|server| *server.host == *update.host) else {
             return;
         };

@@ -8,7 +8,8 @@
 
 use super::asr_rar::Abort;
 use super::sessions::{FollowUp, Means, ServerRequest};
-use super::{External, Inner, MessageId};
+use super::{External, Inner};
+use crate::message_charging::ChargeId;
 use bus::{Bus, BusError, Record, Retention, Topic, TopicSettings};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -133,7 +134,7 @@ impl External {
 
     /// Tells all processes, this one too, what a server asks; it is told when this resolves, and is not if
     /// that fails.
-    pub(super) fn tell(&self, (id, wish): (MessageId, ServerRequest), server: &str) -> oneshot::Receiver<()> {
+    pub(super) fn tell(&self, (id, wish): (ChargeId, ServerRequest), server: &str) -> oneshot::Receiver<()> {
         let text = format!("{} {server} {}", word(wish), self.session_id(id));
         let record = records::with_form(text.as_bytes());
         let (to, told) = oneshot::channel();
@@ -157,7 +158,7 @@ impl External {
         }
     }
 
-    fn read<'a>(&self, record: &'a [u8]) -> Option<(MessageId, ServerRequest, &'a str)> {
+    fn read<'a>(&self, record: &'a [u8]) -> Option<(ChargeId, ServerRequest, &'a str)> {
         let text = records::behind_form("record of the topic charging-asked", record).ok()?;
         let mut words = std::str::from_utf8(text).ok()?.splitn(3, ' ');
         let said = words.next()?;

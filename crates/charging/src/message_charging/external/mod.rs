@@ -1,8 +1,8 @@
 //! Our own messages, paid at credit-control servers of others (RFC 8506): reserved before they are written,
-//! settled by what becomes of them.
+//! settled by their outcomes.
 //!
 //! **Each attempt at a message is a session of its own**, and its Session-Id is made of the alert, the
-//! endpoint and the attempt's number ([`MessageId`]). The segment names all three and so does the outcome:
+//! endpoint and the attempt's number (`ChargeId`). The segment names all three and so does the outcome:
 //! nothing more has to be kept to say the same again after a crash, and a server that knows its duplicates
 //! answers it once.
 //!
@@ -43,12 +43,10 @@
 mod asr_rar;
 mod asr_rar_topic;
 mod open_sessions;
-mod record_lease;
 mod request;
 mod reserve;
 mod sessions;
-pub mod settle;
-mod settlement;
+mod settle;
 mod terminate;
 #[cfg(test)]
 mod tests;
@@ -58,7 +56,7 @@ use bus::{Bus, BusError};
 use diameter::credit::FailureHandling;
 use diameter::credit::client::TX_DEFAULT;
 use diameter::peer::EndToEnd;
-use records::{AlertNo, Bill, EndpointNo, Funding, OUTCOMES};
+use records::{Bill, Funding, OUTCOMES};
 use sessions::Sessions;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -114,14 +112,6 @@ pub struct Member {
 /// and a server lets in only one connection of each name.
 pub fn connection_name(name: &str, origin_host: &str) -> String {
     format!("{name}.{origin_host}")
-}
-
-/// One attempt at one message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct MessageId {
-    pub(crate) alert: AlertNo,
-    pub(crate) endpoint: EndpointNo,
-    pub(crate) attempt: u8,
 }
 
 /// Others' credit-control servers, as our own messages see them.

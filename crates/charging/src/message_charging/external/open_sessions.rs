@@ -1,14 +1,14 @@
 //! Topic keeps unsettled messages ([`Settlement`]), from which the next process continues, after a crash or
 //! in place of another.
 //!
-//! A record of the topic is a list of [`Change`]s. What a record of outcomes changes is noted when the
-//! sessions that it ends are ended, and before it is acknowledged: until then it is given out again, and
-//! means the same again. Only one writes: each record is put at the place where the one before it ended, so
-//! that who leads no more is told so by the bus.
+//! A record of the topic is a list of [`Change`]s. What a record of outcomes changes, its pending receipts
+//! too, is noted at once when the sessions that it ends are ended, and before it is acknowledged: until then
+//! it is given out again, and means the same again. Only one process writes: each record is put at the place
+//! where the one before it ended, so that the bus refuses those of a process that leads no more.
 
-use super::settlement::{Change, Settlement};
 use crate::message_charging::changes;
 use crate::message_charging::pending_receipts::Clock;
+use crate::message_charging::settlement::{Change, Settlement};
 use bus::{Bus, BusError, Topic};
 use std::sync::Arc;
 
@@ -20,11 +20,6 @@ const CHANGES_MAX: usize = 1_000;
 /// All is written anew, and what was before let go of, when so many changes were noted, and more than twice
 /// as many as there is to know.
 const ANEW_AT: usize = 16_384;
-/// Records read at a time.
-const READ_RECORDS: usize = 1_000;
-/// And octets of them.
-const READ_OCTETS: usize = 1024 * 1024;
-
 /// See the module.
 pub(super) struct OpenSessionTopic {
     topic: Arc<dyn Topic>,
@@ -42,27 +37,16 @@ impl OpenSessionTopic {
 
     /// What was noted so far. From now on this process notes.
     pub(super) async fn read(&mut self) -> Result<Settlement, BusError> {
-        let (mut words, clock) = (Settlement::default(), Clock::now());
+        let (mut settlement, clock) = (Settlement::of_attempts(), Clock::now());
         let end = self.topic.latest().await?;
-        (self.head, self.noted) = (self.topic.low(), 0);
-        while self.head < end {
-            let records = self.topic.fetch(self.head, READ_RECORDS, READ_OCTETS).await?;
-            let Some(last) = records.last() else { break };
-            self.head = last.index + 1;
-            for record in &records {
-                match changes::decode(NOUN, &record.octets) {
-                    Ok(changes) => {
-                        self.noted += changes.len();
-                        changes.into_iter().for_each(|change: Change| words.hear(change, clock));
-                    }
-                    Err(error) => {
-                        tracing::error!(index = record.index, %error, "what is known of unsettled messages cannot be read: what it says is free when the session ends");
-                    }
-                }
-            }
-        }
-        self.head = self.head.max(end);
-        Ok(words)
+        let (mut head, mut noted) = (self.topic.low(), 0);
+        let apply = |change: Change| {
+            noted += 1;
+            settlement.restore(change, clock);
+        };
+        changes::read(&*self.topic, &mut head, end, NOUN, apply).await?;
+        (self.head, self.noted) = (head.max(end), noted);
+        Ok(settlement)
     }
 
     /// Notes what changed.
@@ -73,7 +57,7 @@ impl OpenSessionTopic {
         if changes.is_empty() {
             return Ok(());
         }
-        let records: Vec<Vec<u8>> = changes.chunks(CHANGES_MAX).map(record).collect();
+        let records: Vec<Vec<u8>> = changes.chunks(CHANGES_MAX).map(changes::encode).collect();
         let records: Vec<&[u8]> = records.iter().map(|record| &record[..]).collect();
         let first = self.topic.append_at(self.head, &records).await?;
         self.head = first + records.len() as u64;
@@ -82,20 +66,15 @@ impl OpenSessionTopic {
     }
 
     /// Writes all anew, if what was noted is far more than what is known.
-    pub(super) async fn tidy(&mut self, words: &Settlement) -> Result<(), BusError> {
-        if self.noted < ANEW_AT || self.noted <= 2 * words.len() {
+    pub(super) async fn tidy(&mut self, settlement: &Settlement) -> Result<(), BusError> {
+        if self.noted < ANEW_AT || self.noted <= 2 * settlement.len() {
             return Ok(());
         }
         let before = self.head;
-        self.note(&words.all(Clock::now())).await?;
-        self.noted = words.len();
+        self.note(&settlement.all(Clock::now())).await?;
+        self.noted = settlement.len();
         self.topic.trim(before)
     }
-}
-
-fn record(changes: &[Change]) -> Vec<u8> {
-    // Numbers and names only: it cannot fail.
-    changes::encode(changes).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -146,19 +125,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let bus = Embedded::open(folder.path().join("bus"), Options::default()).unwrap();
         let mut unsettled = OpenSessionTopic::open(&bus).unwrap();
-        let mut words = unsettled.read().await.unwrap();
-        let note = async |unsettled: &mut OpenSessionTopic, words: &mut Settlement, changes: &[Change]| {
-            changes.iter().for_each(|change| words.hear(*change, Clock::now()));
-            unsettled.note(changes).await.unwrap();
-            unsettled.tidy(words).await.unwrap();
-        };
-        note(&mut unsettled, &mut words, &[unknown(0)]).await;
+        let mut settlement = unsettled.read().await.unwrap();
+        let note =
+            async |unsettled: &mut OpenSessionTopic, settlement: &mut Settlement, changes: &[Change]| {
+                changes.iter().for_each(|change| settlement.restore(*change, Clock::now()));
+                unsettled.note(changes).await.unwrap();
+                unsettled.tidy(settlement).await.unwrap();
+            };
+        note(&mut unsettled, &mut settlement, &[unknown(0)]).await;
         let pair = [unknown(1), Change::Known((7, 1, 1))];
         let pairs: Vec<Change> = pair.into_iter().cycle().take(ANEW_AT - 2).collect();
-        note(&mut unsettled, &mut words, &pairs).await;
+        note(&mut unsettled, &mut settlement, &pairs).await;
         assert_eq!(unsettled.noted, ANEW_AT - 1);
-        note(&mut unsettled, &mut words, &[unknown(2)]).await;
-        assert_eq!((unsettled.noted, words.len()), (2, 2));
+        note(&mut unsettled, &mut settlement, &[unknown(2)]).await;
+        assert_eq!((unsettled.noted, settlement.len()), (2, 2));
         let mut heir = OpenSessionTopic::open(&bus).unwrap();
         assert_eq!(heir.read().await.unwrap().len(), 2);
     }

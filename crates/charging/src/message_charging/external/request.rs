@@ -1,6 +1,7 @@
 //! A message's requests as octets, and what their answers grant.
 
-use super::{External, MessageId, now_s};
+use super::{External, now_s};
+use crate::message_charging::ChargeId;
 use crate::server::Asker;
 use diameter::check::Origin;
 use diameter::credit::request::UsedUnits;
@@ -33,7 +34,7 @@ pub(super) enum RequestStage {
 /// What all of a message's requests say.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct About<'a> {
-    pub(super) id: MessageId,
+    pub(super) id: ChargeId,
     /// Who pays; empty where that is not remembered, and the server knows it from the session's beginning.
     pub(super) account: &'a str,
     /// To whom, where it is a telephone number.
@@ -43,16 +44,16 @@ pub(super) struct About<'a> {
 
 impl External {
     /// RFC 6733, section 8.8: DiameterIdentity, high and low 32 bits, and what else tells it from others.
-    pub(super) fn session_id(&self, id: MessageId) -> String {
+    pub(super) fn session_id(&self, id: ChargeId) -> String {
         let (host, installation) = (&self.0.settings.origin_host, self.0.installation);
-        let MessageId { alert, endpoint, attempt } = id;
+        let ChargeId { alert, endpoint, attempt } = id;
         format!("{host};{};{};{}.{}.{attempt}", installation >> 32, installation as u32, alert.0, endpoint.0)
     }
 
     /// Whose Session-Id that is: nothing if of none of this house's messages.
-    pub(super) fn message_of(&self, session: &str) -> Option<MessageId> {
+    pub(super) fn message_of(&self, session: &str) -> Option<ChargeId> {
         let mut words = session.rsplit(';').next()?.splitn(3, '.');
-        let id = MessageId {
+        let id = ChargeId {
             alert: AlertNo(words.next()?.parse().ok()?),
             endpoint: EndpointNo(words.next()?.parse().ok()?),
             attempt: words.next()?.parse().ok()?,

@@ -2,7 +2,8 @@
 
 use super::request::{About, RequestStage, granted, phone, result_code};
 use super::sessions::{FollowUp, Open};
-use super::{External, MessageId, until_usable};
+use super::{External, until_usable};
+use crate::message_charging::ChargeId;
 use crate::server::{Asker, Reply};
 use diameter::credit::client::session::{Config, Event, Session};
 use diameter::credit::client::{Answer, Step, Steps};
@@ -38,7 +39,7 @@ struct InitialRequest<'a> {
 impl External {
     /// Reserves what a message costs.
     pub(super) async fn begin(&self, bill: &Bill, item: &BillItem) -> Funding {
-        let id = MessageId { alert: bill.alert, endpoint: item.endpoint, attempt: item.attempt };
+        let id = ChargeId { alert: bill.alert, endpoint: item.endpoint, attempt: item.attempt };
         let phone = phone(&item.address);
         let about = About { id, account: &bill.account, phone, is_sms: !phone.is_empty() };
         let now = Instant::now();

@@ -2,7 +2,7 @@
 //! for credit again (Re-Auth-Request; RFC 8506, section 5.5), or to end it (Abort-Session-Request; RFC 6733,
 //! section 8.5). Knows no connection.
 
-use super::MessageId;
+use crate::message_charging::ChargeId;
 use diameter::result_code;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -135,13 +135,13 @@ struct Unwanted {
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Sessions {
-    all: HashMap<MessageId, Open>,
+    all: HashMap<ChargeId, Open>,
     /// Whichever process leads then ends them, whoever began them.
-    unwanted: HashMap<MessageId, Unwanted>,
+    unwanted: HashMap<ChargeId, Unwanted>,
     /// Of an earlier process, or begun by another: nobody knows of their messages.
-    kept: HashSet<MessageId>,
+    kept: HashSet<ChargeId>,
     /// What was asked here and is not answered yet, or not heard of: what follows waits for both.
-    half_done: HashMap<(MessageId, ServerRequest), u32>,
+    half_done: HashMap<(ChargeId, ServerRequest), u32>,
     /// Other processes begin and end sessions too.
     is_shared: bool,
     since: Instant,
@@ -164,7 +164,7 @@ impl Sessions {
     /// An INITIAL_REQUEST is sent for so many parts; it is under way until what this gives is dropped.
     pub(super) fn begin(
         &mut self,
-        id: MessageId,
+        id: ChargeId,
         account: &str,
         parts: u32,
         now: Instant,
@@ -186,7 +186,7 @@ impl Sessions {
     }
 
     /// This server granted it: what it wanted meanwhile.
-    pub(super) fn granted(&mut self, id: MessageId, host: &Arc<str>) -> FollowUp {
+    pub(super) fn granted(&mut self, id: ChargeId, host: &Arc<str>) -> FollowUp {
         let Some(open) = self.all.get_mut(&id) else { return FollowUp::Nothing };
         open.host = Some(Arc::clone(host));
         if open.is_aborted {
@@ -200,7 +200,7 @@ impl Sessions {
 
     /// Its end is to be told: from now on no UPDATE_REQUEST begins. Of one that another process began it may
     /// be known which server has it.
-    pub(super) fn end(&mut self, id: &MessageId) -> Option<Open> {
+    pub(super) fn end(&mut self, id: &ChargeId) -> Option<Open> {
         let Some(open) = self.all.get_mut(id) else {
             let unwanted = self.unwanted.get(id)?;
             return Some(Open::new("", 0, unwanted.since).at(Arc::clone(&unwanted.host)));
@@ -209,28 +209,28 @@ impl Sessions {
         Some(open.clone())
     }
 
-    pub(super) fn known(&self, id: &MessageId) -> Option<&Open> {
+    pub(super) fn known(&self, id: &ChargeId) -> Option<&Open> {
         self.all.get(id)
     }
 
-    pub(super) fn forget(&mut self, id: &MessageId) {
+    pub(super) fn forget(&mut self, id: &ChargeId) {
         self.all.remove(id);
         self.unwanted.remove(id);
         self.kept.remove(id);
     }
 
     /// These are kept for messages that are unknown, whoever began them.
-    pub(super) fn keep(&mut self, ids: impl Iterator<Item = MessageId>) {
+    pub(super) fn keep(&mut self, ids: impl Iterator<Item = ChargeId>) {
         self.kept = ids.collect();
     }
 
     /// Its server wanted it ended.
-    pub(super) fn is_aborted(&self, id: &MessageId) -> bool {
+    pub(super) fn is_aborted(&self, id: &ChargeId) -> bool {
         self.unwanted.contains_key(id) || self.all.get(id).is_some_and(|open| open.is_aborted)
     }
 
     /// Those that are to end.
-    pub(super) fn unwanted(&self) -> Vec<MessageId> {
+    pub(super) fn unwanted(&self) -> Vec<ChargeId> {
         self.unwanted.keys().copied().collect()
     }
 
@@ -238,7 +238,7 @@ impl Sessions {
     /// and what is to be done.
     pub(super) fn asked(
         &mut self,
-        of: (MessageId, ServerRequest),
+        of: (ChargeId, ServerRequest),
         server: &str,
         means: Means,
         now: Instant,
@@ -252,7 +252,7 @@ impl Sessions {
 
     fn judge(
         &mut self,
-        (id, wish): (MessageId, ServerRequest),
+        (id, wish): (ChargeId, ServerRequest),
         server: &str,
         means: Means,
         now: Instant,
@@ -305,7 +305,7 @@ impl Sessions {
 
     /// A server asked a process, which told all of them: what is to be done here. An end is for who leads.
     /// What was asked here waits for its answer.
-    pub(super) fn heard(&mut self, of: (MessageId, ServerRequest), server: &str, now: Instant) -> FollowUp {
+    pub(super) fn heard(&mut self, of: (ChargeId, ServerRequest), server: &str, now: Instant) -> FollowUp {
         match self.is_half_done(of) {
             true => FollowUp::Nothing,
             false => self.follow(of, server, now),
@@ -313,23 +313,18 @@ impl Sessions {
     }
 
     /// What this process told was answered: the same, once it has heard it too.
-    pub(super) fn answered(
-        &mut self,
-        of: (MessageId, ServerRequest),
-        server: &str,
-        now: Instant,
-    ) -> FollowUp {
+    pub(super) fn answered(&mut self, of: (ChargeId, ServerRequest), server: &str, now: Instant) -> FollowUp {
         self.heard(of, server, now)
     }
 
     /// What was to be told was not, and is not answered so.
-    pub(super) fn not_told(&mut self, of: (MessageId, ServerRequest)) {
+    pub(super) fn not_told(&mut self, of: (ChargeId, ServerRequest)) {
         self.is_half_done(of);
         self.is_half_done(of);
     }
 
     /// One of two halves is done; whether the other is not.
-    fn is_half_done(&mut self, of: (MessageId, ServerRequest)) -> bool {
+    fn is_half_done(&mut self, of: (ChargeId, ServerRequest)) -> bool {
         let Some(halves) = self.half_done.get_mut(&of) else { return false };
         *halves -= 1;
         let is_half = *halves > 0;
@@ -339,7 +334,7 @@ impl Sessions {
         is_half
     }
 
-    fn follow(&mut self, (id, wish): (MessageId, ServerRequest), server: &str, now: Instant) -> FollowUp {
+    fn follow(&mut self, (id, wish): (ChargeId, ServerRequest), server: &str, now: Instant) -> FollowUp {
         let means = Means { tells: false };
         match wish {
             ServerRequest::ReAuthorize if self.all.contains_key(&id) => {
@@ -360,7 +355,7 @@ impl Sessions {
         }
     }
 
-    fn note_unwanted(&mut self, id: MessageId, server: &str, now: Instant) {
+    fn note_unwanted(&mut self, id: ChargeId, server: &str, now: Instant) {
         if self.unwanted.len() >= UNWANTED_MAX {
             self.unwanted.retain(|_, unwanted| now.saturating_duration_since(unwanted.since) < SHARED_FOR);
         }
@@ -377,7 +372,7 @@ mod tests {
     use records::{AlertNo, EndpointNo};
 
     const HOST: &str = "ocs.test";
-    const OF: MessageId = MessageId { alert: AlertNo(7), endpoint: EndpointNo(1), attempt: 1 };
+    const OF: ChargeId = ChargeId { alert: AlertNo(7), endpoint: EndpointNo(1), attempt: 1 };
     const MEANS: Means = Means { tells: true };
 
     fn sessions(is_shared: bool) -> (Sessions, Instant) {
@@ -399,7 +394,7 @@ mod tests {
 
     /// Asks for a session's end, and has it heard and answered: the Result-Code, and what was to be done
     /// then.
-    fn abort(sessions: &mut Sessions, id: MessageId, now: Instant) -> (u32, FollowUp) {
+    fn abort(sessions: &mut Sessions, id: ChargeId, now: Instant) -> (u32, FollowUp) {
         let of = (id, ServerRequest::Abort);
         match sessions.asked(of, HOST, MEANS, now) {
             (code, FollowUp::Tell) => {
@@ -569,7 +564,7 @@ mod tests {
         assert!(matches!(other.heard(re_authorize, "next.test", now), FollowUp::Nothing), "it is not there");
         assert!(matches!(other.heard(re_authorize, HOST, now), FollowUp::Update(_)));
         // What is not granted is kept back by who asked for it.
-        let kept_back = MessageId { attempt: 2, ..OF };
+        let kept_back = ChargeId { attempt: 2, ..OF };
         other.begin(kept_back, "town", 1, now);
         assert!(matches!(other.heard((kept_back, ServerRequest::Abort), HOST, now), FollowUp::End));
         assert!(matches!(other.granted(kept_back, &HOST.into()), FollowUp::End));
@@ -598,7 +593,7 @@ mod tests {
         leader.forget(&OF);
         assert!(!leader.is_aborted(&OF) && leader.end(&OF).is_none());
         // A server that was passed over holds what is not used; the session itself goes on.
-        let elsewhere = MessageId { attempt: 2, ..OF };
+        let elsewhere = ChargeId { attempt: 2, ..OF };
         asked.begin(elsewhere, "town", 1, now);
         asked.granted(elsewhere, &HOST.into());
         assert!(matches!(
@@ -611,7 +606,7 @@ mod tests {
     #[test]
     fn sessions_that_are_to_end_are_remembered_in_a_bounded_number() {
         let (mut sessions, now) = sessions(true);
-        let id = |endpoint| MessageId { endpoint: EndpointNo(endpoint), ..OF };
+        let id = |endpoint| ChargeId { endpoint: EndpointNo(endpoint), ..OF };
         for endpoint in 0..=UNWANTED_MAX as u32 {
             sessions.heard((id(endpoint), ServerRequest::Abort), HOST, now);
         }
@@ -624,9 +619,9 @@ mod tests {
     fn what_others_end_is_forgotten_after_a_while() {
         let (mut sessions, now) = sessions(true);
         for endpoint in 0..SWEEP_AT as u32 {
-            sessions.begin(MessageId { endpoint: EndpointNo(endpoint), ..OF }, "town", 1, now);
+            sessions.begin(ChargeId { endpoint: EndpointNo(endpoint), ..OF }, "town", 1, now);
         }
-        sessions.begin(MessageId { attempt: 2, ..OF }, "town", 1, now + SHARED_FOR);
+        sessions.begin(ChargeId { attempt: 2, ..OF }, "town", 1, now + SHARED_FOR);
         assert_eq!(sessions.all.len(), 1);
     }
 }

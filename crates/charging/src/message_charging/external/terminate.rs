@@ -1,9 +1,10 @@
 //! A message's session ends: what was used is charged once, and what was not is free.
 
-use super::record_lease::RecordLease;
 use super::request::{About, RequestStage, is_number_taken, result_code};
 use super::sessions::Open;
-use super::{External, MessageId, until_usable};
+use super::{External, until_usable};
+use crate::message_charging::ChargeId;
+use crate::message_charging::record_lease::RecordLease;
 use crate::server::{Asker, Reply};
 use diameter::message::Message;
 use diameter::result_code;
@@ -42,7 +43,7 @@ enum ServerVerdict {
 /// A session that is being ended.
 struct SessionTermination<'a> {
     external: &'a External,
-    id: MessageId,
+    id: ChargeId,
     open: Option<Open>,
     used: u32,
     /// CC-Request-Number.
@@ -55,23 +56,23 @@ struct SessionTermination<'a> {
     strangers: Vec<Arc<str>>,
     /// Another process began it, and may be waiting for the answer still.
     may_begin_yet: bool,
-    /// Whether this is ours to say.
-    tenure: &'a RecordLease,
+    /// On the record of outcomes that ends it.
+    lease: &'a RecordLease,
 }
 
-/// It is not ours to say any more.
+/// The record is leased to another process by now.
 struct NotOurs;
 
 impl External {
-    /// Ends a message's session with so many parts used. True: that is charged, or nobody can say any more
-    /// whether it is. False: it is another's to say now.
-    pub(crate) async fn end(&self, id: MessageId, used: u32, tenure: &RecordLease) -> bool {
+    /// Ends a message's session with so many parts used; `is_again`: a server may have been asked to before.
+    /// True: that is charged, or nobody can say any more whether it is. False: another process is to end it.
+    pub(super) async fn end(&self, id: ChargeId, used: u32, lease: &RecordLease, is_again: bool) -> bool {
         let mut open = self.sessions().end(&id);
         if let Some(begun) = open.take() {
             begun.has_begun().await;
             open = self.sessions().end(&id).or(Some(begun));
         }
-        let is_said = self.end_of(id, used, open, tenure).await;
+        let is_said = self.end_of(id, used, open, (lease, is_again)).await;
         if is_said {
             self.sessions().forget(&id);
         }
@@ -81,10 +82,10 @@ impl External {
     /// The same of a session of which this is known.
     pub(super) async fn end_of(
         &self,
-        id: MessageId,
+        id: ChargeId,
         used: u32,
         open: Option<Open>,
-        tenure: &RecordLease,
+        (lease, is_again): (&RecordLease, bool),
     ) -> bool {
         let number = match &open {
             Some(open) => open.last_number().await,
@@ -98,10 +99,10 @@ impl External {
             number,
             used,
             end_to_end: self.end_to_end(),
-            is_retransmit: tenure.is_again,
+            is_retransmit: is_again,
             began: Instant::now(),
             strangers: Vec::new(),
-            tenure,
+            lease,
         };
         ending.run().await.is_ok()
     }
@@ -162,9 +163,9 @@ impl SessionTermination<'_> {
         self.end_to_end = self.external.end_to_end();
     }
 
-    /// Nothing is said that another may be saying.
+    /// Nothing is asked that another process may be asking.
     fn look(&self) -> Result<(), NotOurs> {
-        if self.tenure.holds(Instant::now()) { Ok(()) } else { Err(NotOurs) }
+        if self.lease.holds(Instant::now()) { Ok(()) } else { Err(NotOurs) }
     }
 
     /// The server to be asked next, once it can be; nothing if none knows the session, or none comes.
@@ -283,7 +284,7 @@ impl SessionTermination<'_> {
 
     fn lost(&self, why: &str) {
         if self.used > 0 {
-            let MessageId { alert, endpoint, .. } = self.id;
+            let ChargeId { alert, endpoint, .. } = self.id;
             tracing::warn!(%alert, endpoint = endpoint.0, parts = self.used, why, "an accepted message is not charged");
         }
     }

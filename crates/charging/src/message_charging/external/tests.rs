@@ -1,9 +1,10 @@
 //! Tests of settlement, as the sessions of messages see it.
 
-use super::MessageId;
 use super::request::phone;
-use super::settlement::{Change, Settlement, Word};
+use super::settle::end;
+use crate::message_charging::ChargeId;
 use crate::message_charging::pending_receipts::Clock;
+use crate::message_charging::settlement::{Change, Reading, Settlement};
 use records::{
     AlertNo, AttemptRef, AttemptResult, EndpointNo, NotTried, Outcome, Receipt, ReceiptState, Timestamp,
     Unpaid, mail_key,
@@ -11,8 +12,8 @@ use records::{
 
 const ALERT: AlertNo = AlertNo(7);
 
-fn id(endpoint: u32, attempt: u8) -> MessageId {
-    MessageId { alert: ALERT, endpoint: EndpointNo(endpoint), attempt }
+fn id(endpoint: u32, attempt: u8) -> ChargeId {
+    ChargeId { alert: ALERT, endpoint: EndpointNo(endpoint), attempt }
 }
 
 fn part(endpoint: u32, attempt: u8, (part, parts): (u8, u8), result: AttemptResult) -> Outcome {
@@ -43,11 +44,14 @@ fn receipt(endpoint: u32, state: ReceiptState) -> Outcome {
     })
 }
 
+fn ended(reading: &Reading) -> Vec<(ChargeId, u32)> {
+    reading.decisions.iter().filter_map(|decision| end(*decision)).collect()
+}
+
 /// Reads outcomes, each in a record of its own, and says which sessions end, with how many parts used.
-fn ends(words: &mut Settlement, outcomes: &[Outcome]) -> Vec<(MessageId, u32)> {
-    let read = |outcome| words.read(std::slice::from_ref(outcome), Clock::now()).words;
-    let all = outcomes.iter().flat_map(read);
-    all.map(|Word { id, used }| (id, used)).collect()
+fn ends(words: &mut Settlement, outcomes: &[Outcome]) -> Vec<(ChargeId, u32)> {
+    let read = |outcome| ended(&words.read(std::slice::from_ref(outcome), Clock::now()));
+    outcomes.iter().flat_map(read).collect()
 }
 
 /// What each of these records changes, and what it ends.
@@ -57,8 +61,8 @@ fn changes(words: &mut Settlement, records: &[&[Outcome]]) -> Vec<Vec<Change>> {
 
 /// Who comes after these changes were noted.
 fn heir(noted: &[Vec<Change>]) -> Settlement {
-    let mut heir = Settlement::default();
-    noted.iter().flatten().for_each(|change| heir.hear(*change, Clock::now()));
+    let mut heir = Settlement::of_attempts();
+    noted.iter().flatten().for_each(|change| heir.restore(*change, Clock::now()));
     heir
 }
 
@@ -76,7 +80,7 @@ fn each_outcome_of_one_part_ends_its_session_and_what_was_never_reserved_needs_n
         (unknown(), vec![]),
     ] {
         assert_eq!(
-            ends(&mut Settlement::default(), &[part(1, 1, (1, 1), result.clone())]),
+            ends(&mut Settlement::of_attempts(), &[part(1, 1, (1, 1), result.clone())]),
             expected,
             "{result:?}"
         );
@@ -95,7 +99,7 @@ fn of_several_parts_the_first_yes_pays_for_all_and_only_the_last_no_pays_for_non
     ] {
         let outcomes: Vec<Outcome> =
             (1..).zip(results).map(|(at, result)| part(1, 1, (at, 3), result)).collect();
-        assert_eq!(ends(&mut Settlement::default(), &outcomes), expected, "{outcomes:?}");
+        assert_eq!(ends(&mut Settlement::of_attempts(), &outcomes), expected, "{outcomes:?}");
     }
 }
 
@@ -110,10 +114,10 @@ fn an_unknown_attempt_waits_for_its_receipt_or_for_the_yes_of_another() {
         (part(1, 2, (1, 1), accepted()), vec![(id(1, 2), 1), (id(1, 1), 0)]),
         (part(1, 2, (1, 1), refused("smpp:00000008")), vec![(id(1, 2), 0)]),
     ] {
-        assert_eq!(ends(&mut Settlement::default(), &[is_unknown(), then.clone()]), expected, "{then:?}");
+        assert_eq!(ends(&mut Settlement::of_attempts(), &[is_unknown(), then.clone()]), expected, "{then:?}");
     }
     // A receipt settles once.
-    let mut words = Settlement::default();
+    let mut words = Settlement::of_attempts();
     let delivered = || receipt(1, ReceiptState::Delivered);
     assert_eq!(ends(&mut words, &[is_unknown(), delivered(), delivered()]).len(), 1);
 }
@@ -122,12 +126,12 @@ fn an_unknown_attempt_waits_for_its_receipt_or_for_the_yes_of_another() {
 fn a_receipt_that_comes_before_it_is_told_that_its_attempt_is_unknown_waits_for_that() {
     let is_unknown = |attempt| part(1, attempt, (1, 1), unknown());
     for (state, used) in [(ReceiptState::Delivered, 1), (ReceiptState::Failed, 0)] {
-        let words = &mut Settlement::default();
+        let words = &mut Settlement::of_attempts();
         assert_eq!(ends(words, &[receipt(1, state)]), []);
         assert_eq!(ends(words, &[is_unknown(1)]), [(id(1, 1), used)]);
         assert_eq!(ends(words, &[is_unknown(2)]), [], "it is of one attempt");
         // What it says of an attempt that was taken does not count for another.
-        let words = &mut Settlement::default();
+        let words = &mut Settlement::of_attempts();
         assert_eq!(ends(words, &[receipt(1, state), part(1, 1, (1, 1), accepted())]), [(id(1, 1), 1)]);
         assert_eq!(ends(words, &[is_unknown(2)]), []);
     }
@@ -135,10 +139,10 @@ fn a_receipt_that_comes_before_it_is_told_that_its_attempt_is_unknown_waits_for_
 
 #[test]
 fn an_unknown_attempt_whose_session_the_server_wants_ended_has_used_nothing_and_waits_for_no_receipt() {
-    let mut words = Settlement::default();
+    let mut words = Settlement::of_attempts();
     assert_eq!(ends(&mut words, &[part(1, 1, (1, 1), unknown())]), []);
     assert_eq!(words.abort(id(1, 2)), None, "another attempt");
-    assert_eq!(words.abort(id(1, 1)).unwrap().words, [Word { id: id(1, 1), used: 0 }]);
+    assert_eq!(ended(&words.abort(id(1, 1)).unwrap()), [(id(1, 1), 0)]);
     assert_eq!(words.abort(id(1, 1)), None, "once");
     assert_eq!(ends(&mut words, &[receipt(1, ReceiptState::Delivered)]), []);
     // What is under way ends by its outcome.
@@ -150,7 +154,7 @@ fn an_unknown_attempt_whose_session_the_server_wants_ended_has_used_nothing_and_
 fn of_several_unknown_attempts_one_is_paid_by_a_receipt_and_none_by_a_yes_of_another() {
     let is_unknown = |attempt| part(1, attempt, (1, 1), unknown());
     let both = || {
-        let mut words = Settlement::default();
+        let mut words = Settlement::of_attempts();
         assert_eq!(ends(&mut words, &[is_unknown(1), is_unknown(2)]), []);
         words
     };
@@ -164,12 +168,12 @@ fn of_several_unknown_attempts_one_is_paid_by_a_receipt_and_none_by_a_yes_of_ano
     let mut words = both();
     assert_eq!(ends(&mut words, &[yes]), [(id(1, 2), 1), (id(1, 1), 0)]);
     assert_eq!(ends(&mut words, &[receipt(1, ReceiptState::Delivered)]), [], "it is paid");
-    assert_eq!(both().abort(id(1, 1)).unwrap().words, [Word { id: id(1, 1), used: 0 }]);
+    assert_eq!(ended(&both().abort(id(1, 1)).unwrap()), [(id(1, 1), 0)]);
 }
 
 #[test]
 fn what_is_unknown_or_waits_outlives_who_heard_of_it() {
-    let mut words = Settlement::default();
+    let mut words = Settlement::of_attempts();
     let records = [
         [part(1, 1, (1, 1), unknown())],
         [part(2, 1, (1, 1), unknown())],
@@ -209,7 +213,7 @@ fn a_message_of_several_parts_is_paid_once_though_another_settles_the_rest() {
         (accepted(), vec![(1, accepted()), (2, accepted())], vec![(id(1, 1), 3)]),
     ];
     for (first, rest, expected) in first_and_rest {
-        let noted = changes(&mut Settlement::default(), &[&[part(1, 1, (1, 3), first)]]);
+        let noted = changes(&mut Settlement::of_attempts(), &[&[part(1, 1, (1, 3), first)]]);
         let rest: Vec<Outcome> = rest.into_iter().map(|(at, result)| part(1, 1, (at, 3), result)).collect();
         let mut heir = heir(&noted);
         assert_eq!(ends(&mut heir, &rest), expected, "{rest:?}");
@@ -219,12 +223,12 @@ fn a_message_of_several_parts_is_paid_once_though_another_settles_the_rest() {
     }
     // What one record tells whole need not be noted.
     let whole: Vec<Outcome> = (1..=3).map(|at| part(1, 1, (at, 3), accepted())).collect();
-    assert_eq!(changes(&mut Settlement::default(), &[&whole]), [[]]);
+    assert_eq!(changes(&mut Settlement::of_attempts(), &[&whole]), [[]]);
 }
 
 #[test]
 fn what_waits_to_be_settled_is_bounded_in_number_and_age_and_the_oldest_goes_first() {
-    let mut words = Settlement::default();
+    let mut words = Settlement::of_attempts();
     let start = Clock::now();
     let at = |seconds: u64| {
         let after = std::time::Duration::from_secs(seconds);
@@ -238,8 +242,8 @@ fn what_waits_to_be_settled_is_bounded_in_number_and_age_and_the_oldest_goes_fir
     assert!(words.unknown().all(|id| id.endpoint.0 > MAX / 2));
     let noted = words.all(at(MAX.into()));
     let late = |days: u64| {
-        let mut heir = Settlement::default();
-        noted.iter().for_each(|change| heir.hear(*change, at(u64::from(MAX) + days * 86_400)));
+        let mut heir = Settlement::of_attempts();
+        noted.iter().for_each(|change| heir.restore(*change, at(u64::from(MAX) + days * 86_400)));
         heir.len()
     };
     assert_eq!((late(1), late(8)), (words.len(), 0));

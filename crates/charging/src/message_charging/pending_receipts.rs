@@ -1,14 +1,12 @@
-//! Receipts that came before it was told that their message is unknown. The one is read from a carrier or a
-//! mailbox, the other is found out when a connection is given up, or a segment is taken over from a process
-//! that died: nothing puts the two in order.
+//! Pending receipts: those that came before their message is known as unknown. The one is read from a carrier
+//! or a mailbox, the other is found out when a connection is given up, or a segment is taken over from a
+//! process that died: nothing puts the two in order.
 //!
-//! Where it is told here it is found at once; where another process is told, a ledger that both share has it,
-//! and is asked after a second, after two, after four, and so on.
+//! Where this process reads that a message is unknown it is matched at once; where another does, a ledger that
+//! both share knows it, and is asked after a second, after two, after four, and so on.
 //!
-//! They outlive their process on the bus: what changes ([`PendingReceipts::changes`]) is noted there before a
-//! record that tells of it is acknowledged ([`noted`], and `external::open_sessions`).
-
-pub(super) mod noted;
+//! They outlive their process on the bus: what changes ([`PendingReceipts::changes`]) is noted there before
+//! the record that changed it is acknowledged (`local::pending_receipt_topic`, `external::open_sessions`).
 
 use records::{Receipt, ReceiptState};
 use serde::{Deserialize, Serialize};
@@ -36,12 +34,12 @@ impl PendingReceipt {
     }
 }
 
-/// What others are to know of one that waits, or does no more.
+/// A receipt waits, or does no more, as other processes and the next have to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Change {
     /// Key, state, and since when it waits, in microseconds since 1970.
     Waits(u64, ReceiptState, u64),
-    /// It was given, or is not wanted.
+    /// It was matched, or is not wanted.
     Over(u64),
 }
 
@@ -50,12 +48,12 @@ pub(super) enum Change {
 pub(super) struct PendingReceipts {
     waiting: HashMap<u64, PendingReceipt>,
     due: BTreeSet<(Instant, u64)>,
-    /// Keys, and what waits under them now, since that was asked last.
+    /// Keys, and what waits under them now, since the last [`PendingReceipts::changes`].
     changed: Vec<(u64, Option<PendingReceipt>)>,
 }
 
 impl PendingReceipts {
-    /// What changed since this was asked last, in its order.
+    /// What changed since the last call, in its order.
     pub(super) fn changes(&mut self, clock: Clock) -> Vec<Change> {
         let change = |(key, waiting): (u64, Option<PendingReceipt>)| match waiting {
             Some(waiting) => Change::Waits(key, waiting.state, clock.us_of(waiting.since)),
@@ -77,8 +75,8 @@ impl PendingReceipts {
         self.waiting.len()
     }
 
-    /// What an earlier process noted, or another does. It is looked for after so long at first.
-    pub(super) fn hear(&mut self, change: Change, clock: Clock, first_look: Duration) {
+    /// What an earlier process noted, or another does. Its message is looked up after so long at first.
+    pub(super) fn restore(&mut self, change: Change, clock: Clock, first_look: Duration) {
         match change {
             Change::Over(key) => drop(self.remove(key)),
             Change::Waits(key, state, since_us) => {
@@ -95,16 +93,16 @@ impl PendingReceipts {
         }
     }
 
-    /// A receipt of a message that nobody calls unknown.
+    /// A receipt of a message that is not known as unknown.
     pub(super) fn receive(&mut self, receipt: &Receipt, now: Instant) {
         // A mail's names no route. It alone is found by a key that is known before its submission is answered
         // (`mail_key`).
         if receipt.route.is_empty() && receipt.state != ReceiptState::Buffered {
-            receipt.keys.iter().for_each(|key| self.wait(*key, receipt.state, now));
+            receipt.keys.iter().for_each(|key| self.insert(*key, receipt.state, now));
         }
     }
 
-    fn wait(&mut self, key: u64, state: ReceiptState, now: Instant) {
+    pub(super) fn insert(&mut self, key: u64, state: ReceiptState, now: Instant) {
         if self.waiting.len() >= WAITING_MAX {
             // Old ones make room.
             self.due(now);
@@ -116,7 +114,7 @@ impl PendingReceipts {
         }
     }
 
-    /// What the receipt of this key says: it is settled now, or it is known that there is nothing to settle.
+    /// Takes the receipt of this key: its message is settled now, or there is nothing to settle.
     pub(super) fn take(&mut self, key: u64, now: Instant) -> Option<ReceiptState> {
         // Nearly always there is none.
         if self.waiting.is_empty() {
@@ -133,12 +131,12 @@ impl PendingReceipts {
         Some(waiting)
     }
 
-    /// When some are to be looked for.
+    /// When messages of some are to be looked up.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// Those that are to be looked for now. They are looked for again when they have waited twice as long.
+    /// Those whose messages are to be looked up now. They are due again when they have waited twice as long.
     pub(super) fn due(&mut self, now: Instant) -> Vec<u64> {
         let mut keys = Vec::new();
         while let Some((_, key)) = self.due.first().copied().filter(|(due, _)| *due <= now) {
@@ -179,6 +177,10 @@ impl Clock {
         Clock { now: Instant::now(), time: SystemTime::now() }
     }
 
+    pub(super) fn now_us(self) -> u64 {
+        self.us_of(self.now)
+    }
+
     /// Microseconds since 1970.
     pub(super) fn us_of(self, then: Instant) -> u64 {
         let time = self.time.checked_sub(self.now.saturating_duration_since(then)).unwrap_or(self.time);
@@ -199,23 +201,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_is_heard_by_whoever_comes_later_and_waits_no_longer_for_that() {
+    fn a_receipt_that_waits_is_restored_in_the_next_process_and_waits_no_longer_for_that() {
         let began = Clock::now();
-        let mut early = PendingReceipts::default();
-        early.wait(7, ReceiptState::Delivered, began.now);
-        early.wait(u64::MAX, ReceiptState::Failed, began.now + FIRST_LOOK);
-        early.wait(9, ReceiptState::Expired, began.now);
-        assert_eq!(early.take(9, began.now), Some(ReceiptState::Expired));
-        let told = early.changes(Clock { now: began.now + FIRST_LOOK, time: began.time + FIRST_LOOK });
+        let mut pending = PendingReceipts::default();
+        pending.insert(7, ReceiptState::Delivered, began.now);
+        pending.insert(u64::MAX, ReceiptState::Failed, began.now + FIRST_LOOK);
+        pending.insert(9, ReceiptState::Expired, began.now);
+        assert_eq!(pending.take(9, began.now), Some(ReceiptState::Expired));
+        let told = pending.changes(Clock { now: began.now + FIRST_LOOK, time: began.time + FIRST_LOOK });
         assert_eq!(told.len(), 4);
-        assert!(early.changes(began).is_empty(), "told once");
+        assert!(pending.changes(began).is_empty(), "told once");
         // The next process has another clock for itself, and comes half a second before the first is over.
         let now = began.now + 3 * WAITS;
         let then = Clock { now, time: began.time + WAITS - FIRST_LOOK / 2 };
         let again = |clock| {
-            let mut early = PendingReceipts::default();
-            told.iter().for_each(|change| early.hear(*change, clock, Duration::ZERO));
-            early
+            let mut pending = PendingReceipts::default();
+            told.iter().for_each(|change| pending.restore(*change, clock, Duration::ZERO));
+            pending
         };
         assert_eq!(again(then).take(7, now), Some(ReceiptState::Delivered));
         assert_eq!(again(then).take(7, now + FIRST_LOOK / 2), None);
@@ -227,57 +229,57 @@ mod tests {
     }
 
     #[test]
-    fn what_one_hears_of_itself_changes_nothing_and_the_last_word_of_another_counts() {
+    fn changes_of_ones_own_that_are_restored_change_nothing_and_the_last_of_another_counts() {
         let began = Clock::now();
         let later = |after| Clock { now: began.now + after, time: began.time + after };
-        let mut early = PendingReceipts::default();
-        early.wait(7, ReceiptState::Failed, began.now);
-        let told = early.changes(later(FIRST_LOOK));
-        told.iter().for_each(|change| early.hear(*change, later(FIRST_LOOK), WAITS));
-        assert_eq!(early.next_due(), Some(began.now + FIRST_LOOK), "it is looked for as before");
+        let mut pending = PendingReceipts::default();
+        pending.insert(7, ReceiptState::Failed, began.now);
+        let told = pending.changes(later(FIRST_LOOK));
+        told.iter().for_each(|change| pending.restore(*change, later(FIRST_LOOK), WAITS));
+        assert_eq!(pending.next_due(), Some(began.now + FIRST_LOOK), "it is looked for as before");
         let mut other = PendingReceipts::default();
-        other.wait(7, ReceiptState::Delivered, began.now + FIRST_LOOK);
+        other.insert(7, ReceiptState::Delivered, began.now + FIRST_LOOK);
         let told = other.changes(later(FIRST_LOOK));
-        told.iter().for_each(|change| early.hear(*change, later(2 * FIRST_LOOK), WAITS));
-        assert!(early.changes(later(WAITS)).is_empty(), "what is heard is not told again");
-        assert_eq!(early.take(7, began.now + 2 * FIRST_LOOK), Some(ReceiptState::Delivered));
-        let [over] = early.changes(later(WAITS))[..] else { panic!("one change") };
-        other.hear(over, later(WAITS), WAITS);
+        told.iter().for_each(|change| pending.restore(*change, later(2 * FIRST_LOOK), WAITS));
+        assert!(pending.changes(later(WAITS)).is_empty(), "what is heard is not told again");
+        assert_eq!(pending.take(7, began.now + 2 * FIRST_LOOK), Some(ReceiptState::Delivered));
+        let [over] = pending.changes(later(WAITS))[..] else { panic!("one change") };
+        other.restore(over, later(WAITS), WAITS);
         assert_eq!(other.next_due(), None);
     }
 
     #[test]
     fn a_receipt_is_looked_for_at_longer_and_longer_intervals_and_then_no_more() {
-        let (mut early, began) = (PendingReceipts::default(), Instant::now());
-        early.wait(7, ReceiptState::Delivered, began);
+        let (mut pending, began) = (PendingReceipts::default(), Instant::now());
+        pending.insert(7, ReceiptState::Delivered, began);
         let mut looks = Vec::new();
-        while let Some(due) = early.next_due() {
-            looks.extend(early.due(due).into_iter().map(|_| due.duration_since(began).as_secs()));
+        while let Some(due) = pending.next_due() {
+            looks.extend(pending.due(due).into_iter().map(|_| due.duration_since(began).as_secs()));
         }
         assert_eq!(looks, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]);
-        assert_eq!(early.take(7, began), None);
-        early.wait(7, ReceiptState::Delivered, began);
-        assert_eq!(early.take(7, began + WAITS), None);
+        assert_eq!(pending.take(7, began), None);
+        pending.insert(7, ReceiptState::Delivered, began);
+        assert_eq!(pending.take(7, began + WAITS), None);
     }
 
     #[test]
     fn a_receipt_is_given_once_and_the_last_word_counts() {
-        let (mut early, now) = (PendingReceipts::default(), Instant::now());
-        early.wait(7, ReceiptState::Failed, now);
-        early.wait(7, ReceiptState::Delivered, now + FIRST_LOOK);
-        let mut take = |key| early.take(key, now + FIRST_LOOK);
+        let (mut pending, now) = (PendingReceipts::default(), Instant::now());
+        pending.insert(7, ReceiptState::Failed, now);
+        pending.insert(7, ReceiptState::Delivered, now + FIRST_LOOK);
+        let mut take = |key| pending.take(key, now + FIRST_LOOK);
         assert_eq!((take(8), take(7), take(7)), (None, Some(ReceiptState::Delivered), None));
-        assert_eq!(early.next_due(), None);
+        assert_eq!(pending.next_due(), None);
     }
 
     #[test]
     fn receipts_that_wait_are_bounded_in_number() {
-        let (mut early, now) = (PendingReceipts::default(), Instant::now());
-        (0..=WAITING_MAX as u64).for_each(|key| early.wait(key, ReceiptState::Failed, now));
-        assert_eq!((early.waiting.len(), early.due.len()), (WAITING_MAX, WAITING_MAX));
+        let (mut pending, now) = (PendingReceipts::default(), Instant::now());
+        (0..=WAITING_MAX as u64).for_each(|key| pending.insert(key, ReceiptState::Failed, now));
+        assert_eq!((pending.waiting.len(), pending.due.len()), (WAITING_MAX, WAITING_MAX));
         let last = WAITING_MAX as u64;
-        assert_eq!(early.take(last, now), None);
-        early.wait(last, ReceiptState::Failed, now + WAITS);
-        assert_eq!(early.waiting.len(), 1, "old ones make room");
+        assert_eq!(pending.take(last, now), None);
+        pending.insert(last, ReceiptState::Failed, now + WAITS);
+        assert_eq!(pending.waiting.len(), 1, "old ones make room");
     }
 }
