@@ -36,7 +36,7 @@ pub struct LiveAlert {
     pub in_turn: bool,
     /// A route of the simulator took some of it.
     pub simulated: bool,
-    hot: Vec<DeliveryCell>,
+    cells: Vec<DeliveryCell>,
     dirty: Vec<u64>,
     dirty_count: usize,
     folding: Vec<u64>,
@@ -69,7 +69,7 @@ impl LiveAlert {
             escalated_at: Timestamp::default(),
             in_turn: false,
             simulated: false,
-            hot: Vec::new(),
+            cells: Vec::new(),
             dirty: Vec::new(),
             dirty_count: 0,
             folding: Vec::new(),
@@ -90,24 +90,24 @@ impl LiveAlert {
     }
 
     fn admit_one(&mut self, entry: &RosterEntry, classifier: &Classifier, now: Timestamp) {
-        let mut hot = DeliveryCell::PLANNED;
-        hot.channel = entry.channel.map_or(NO_CHANNEL, |channel| channel.0);
+        let mut cell = DeliveryCell::PLANNED;
+        cell.channel = entry.channel.map_or(NO_CHANNEL, |channel| channel.0);
         if let Some(reason) = entry.excluded {
-            hot.state = DeliveryState::Excluded;
-            hot.reason = reason;
+            cell.state = DeliveryState::Excluded;
+            cell.reason = reason;
         } else if let Some(sought) = self.sought(entry) {
-            hot.class = classifier.class(&sought);
+            cell.class = classifier.class(&sought);
             if let Some(until) = entry.not_before.filter(|until| *until > now) {
-                hot.state = DeliveryState::Held;
-                hot.reason = if entry.message.is_some() { Reason::NotBefore } else { Reason::QuietHours };
-                hot.due = offset(self.alert.created, until);
+                cell.state = DeliveryState::Held;
+                cell.reason = if entry.message.is_some() { Reason::NotBefore } else { Reason::QuietHours };
+                cell.due = offset(self.alert.created, until);
             }
         }
         if let (Some(metas), Some(message)) = (&mut self.metas, &entry.message) {
             let expires = entry.expires.map_or(u32::MAX, |expires| offset(self.alert.created, expires));
             metas.push(message.id, expires, message.tell.mask, super::message_meta::kind(&message.party));
         }
-        self.hot.push(hot);
+        self.cells.push(cell);
     }
 
     fn sought<'a>(&'a self, entry: &'a RosterEntry) -> Option<RouteCriteria<'a>> {
@@ -126,21 +126,21 @@ impl LiveAlert {
         classifier: &Classifier,
         now: Timestamp,
     ) -> EndpointNo {
-        let at = self.hot.len();
+        let at = self.cells.len();
         self.admit_one(entry, classifier, now);
-        let hot = self.hot[at];
-        self.tally.add(&hot);
-        self.dirty.resize(self.hot.len().div_ceil(64), 0);
-        self.make_room(hot.class);
-        if hot.is_ready() {
-            self.note_ready(at, hot.class, true);
+        let cell = self.cells[at];
+        self.tally.add(&cell);
+        self.dirty.resize(self.cells.len().div_ceil(64), 0);
+        self.make_room(cell.class);
+        if cell.is_ready() {
+            self.note_ready(at, cell.class, true);
         }
-        if hot.due != 0 {
-            self.next_due = self.next_due.min(hot.due);
+        if cell.due != 0 {
+            self.next_due = self.next_due.min(cell.due);
         }
         let endpoint = EndpointNo(at as u32);
         if let Some(metas) = &mut self.metas {
-            metas.note(endpoint, &DeliveryCell::PLANNED, &hot, now);
+            metas.note(endpoint, &DeliveryCell::PLANNED, &cell, now);
         }
         endpoint
     }
@@ -156,23 +156,23 @@ impl LiveAlert {
         }
         let mut next_expiry = u32::MAX;
         let mut any = false;
-        for i in 0..self.hot.len() {
-            let (endpoint, hot) = (EndpointNo(i as u32), self.hot[i]);
+        for i in 0..self.cells.len() {
+            let (endpoint, cell) = (EndpointNo(i as u32), self.cells[i]);
             let is_open =
-                matches!(hot.state, DeliveryState::Planned | DeliveryState::Held | DeliveryState::Submitted);
-            let Some(expires) = self.slip(endpoint).filter(|_| is_open).map(|slip| slip.expires) else {
+                matches!(cell.state, DeliveryState::Planned | DeliveryState::Held | DeliveryState::Submitted);
+            let Some(expires) = self.meta(endpoint).filter(|_| is_open).map(|meta| meta.expires) else {
                 continue;
             };
-            let left_us = hot.state == DeliveryState::Submitted || hot.flags & IN_SEGMENT != 0;
+            let left_us = cell.state == DeliveryState::Submitted || cell.flags & IN_SEGMENT != 0;
             if expires > until || left_us {
                 next_expiry = next_expiry.min(expires.max(until.saturating_add(EVERY_MS)));
                 continue;
             }
             any = true;
-            self.edit(endpoint, now, |hot| {
-                hot.due = 0;
-                hot.state = DeliveryState::Failed;
-                hot.reason = Reason::Expired;
+            self.edit(endpoint, now, |cell| {
+                cell.due = 0;
+                cell.state = DeliveryState::Failed;
+                cell.reason = Reason::Expired;
             });
         }
         if let Some(metas) = &mut self.metas {
@@ -182,14 +182,14 @@ impl LiveAlert {
     }
 
     /// What is kept of a message.
-    pub fn slip(&self, endpoint: EndpointNo) -> Option<&MessageMeta> {
+    pub fn meta(&self, endpoint: EndpointNo) -> Option<&MessageMeta> {
         self.metas.as_ref()?.get(endpoint)
     }
 
     /// What a message in a segment costs.
     pub fn set_units(&mut self, endpoint: EndpointNo, units: u64) {
-        if let Some(slip) = self.metas.as_mut().and_then(|metas| metas.get_mut(endpoint)) {
-            slip.units = u8::try_from(units).unwrap_or(u8::MAX);
+        if let Some(meta) = self.metas.as_mut().and_then(|metas| metas.get_mut(endpoint)) {
+            meta.units = u8::try_from(units).unwrap_or(u8::MAX);
         }
     }
 
@@ -198,8 +198,8 @@ impl LiveAlert {
         let expires = offset(self.alert.created, expires);
         if let Some(metas) = &mut self.metas {
             metas.next_expiry = metas.next_expiry.min(expires);
-            if let Some(slip) = metas.get_mut(endpoint) {
-                slip.expires = expires;
+            if let Some(meta) = metas.get_mut(endpoint) {
+                meta.expires = expires;
             }
         }
     }
@@ -213,13 +213,13 @@ impl LiveAlert {
 
     /// The orders of devices, when the whole roster is in: later devices wait.
     pub fn set_chains(&mut self, chains: Chains) {
-        for (i, hot) in self.hot.iter_mut().enumerate() {
-            if matches!(hot.state, DeliveryState::Planned | DeliveryState::Held)
+        for (i, cell) in self.cells.iter_mut().enumerate() {
+            if matches!(cell.state, DeliveryState::Planned | DeliveryState::Held)
                 && chains.waits(EndpointNo(i as u32))
             {
-                hot.state = DeliveryState::Held;
-                hot.reason = Reason::EarlierDevice;
-                hot.due = 0;
+                cell.state = DeliveryState::Held;
+                cell.reason = Reason::EarlierDevice;
+                cell.due = 0;
             }
         }
         self.chains = Some(chains);
@@ -228,31 +228,31 @@ impl LiveAlert {
     /// Overwrites an endpoint with its stored row, at a start.
     pub fn load(&mut self, row: &Delivery, words: &mut StringTable) {
         let created = self.alert.created;
-        if let Some(hot) = self.hot.get_mut(row.endpoint.0 as usize) {
-            hot.load(row, created, words, &mut self.answers);
+        if let Some(cell) = self.cells.get_mut(row.endpoint.0 as usize) {
+            cell.load(row, created, words, &mut self.answers);
         }
     }
 
     /// Counts everybody, once they are all in.
     pub fn seal(&mut self) {
-        self.dirty = vec![0; self.hot.len().div_ceil(64)];
+        self.dirty = vec![0; self.cells.len().div_ceil(64)];
         let mut reached = Vec::new();
-        for hot in &self.hot {
-            self.tally.add(hot);
-            let class = usize::from(hot.class);
+        for cell in &self.cells {
+            self.tally.add(cell);
+            let class = usize::from(cell.class);
             if self.ready.len() <= class {
                 self.ready.resize(class + 1, 0);
                 self.cursors.resize(class + 1, 0);
             }
-            self.ready[class] += u32::from(hot.is_ready());
-            self.ready_total += u32::from(hot.is_ready());
-            if hot.state == DeliveryState::Held && hot.due != 0 {
-                self.next_due = self.next_due.min(hot.due);
+            self.ready[class] += u32::from(cell.is_ready());
+            self.ready_total += u32::from(cell.is_ready());
+            if cell.state == DeliveryState::Held && cell.due != 0 {
+                self.next_due = self.next_due.min(cell.due);
             }
             let at = match self.alert.request.terminal {
-                Terminal::Accepted => hot.accepted,
-                Terminal::Delivered => hot.delivered,
-                Terminal::Answered => hot.answer,
+                Terminal::Accepted => cell.accepted,
+                Terminal::Delivered => cell.delivered,
+                Terminal::Answered => cell.answer,
             };
             if at != 0 {
                 reached.push(at);
@@ -270,12 +270,12 @@ impl LiveAlert {
 
     /// How many endpoints.
     pub fn len(&self) -> usize {
-        self.hot.len()
+        self.cells.len()
     }
 
     /// Nobody?
     pub fn is_empty(&self) -> bool {
-        self.hot.is_empty()
+        self.cells.is_empty()
     }
 
     /// Its lane.
@@ -284,13 +284,13 @@ impl LiveAlert {
     }
 
     /// One delivery.
-    pub fn hot(&self, endpoint: EndpointNo) -> Option<&DeliveryCell> {
-        self.hot.get(endpoint.0 as usize)
+    pub fn cell(&self, endpoint: EndpointNo) -> Option<&DeliveryCell> {
+        self.cells.get(endpoint.0 as usize)
     }
 
     /// All deliveries, with their numbers.
     pub fn each(&self) -> impl Iterator<Item = (EndpointNo, &DeliveryCell)> {
-        self.hot.iter().enumerate().map(|(i, hot)| (EndpointNo(i as u32), hot))
+        self.cells.iter().enumerate().map(|(i, cell)| (EndpointNo(i as u32), cell))
     }
 
     /// The only way a delivery changes: counts, dispatch's view and the list of what SQL lacks move with it.
@@ -312,10 +312,10 @@ impl LiveAlert {
         change: impl FnOnce(&mut DeliveryCell),
     ) -> Option<(DeliveryCell, DeliveryCell)> {
         let i = endpoint.0 as usize;
-        let hot = self.hot.get_mut(i)?;
-        let before = *hot;
-        change(hot);
-        let after = *hot;
+        let cell = self.cells.get_mut(i)?;
+        let before = *cell;
+        change(cell);
+        let after = *cell;
         if before == after {
             return None;
         }
@@ -363,7 +363,7 @@ impl LiveAlert {
 
     /// Its answer changed though its state did not.
     pub fn redirty(&mut self, endpoint: EndpointNo) {
-        if (endpoint.0 as usize) < self.hot.len() {
+        if (endpoint.0 as usize) < self.cells.len() {
             self.note_dirty(endpoint.0 as usize);
         }
     }
@@ -394,7 +394,7 @@ impl LiveAlert {
             }
             let i = self.fold_at * 64 + bits.trailing_zeros() as usize;
             *bits &= *bits - 1;
-            into.push(self.hot[i].as_delivery(&self.alert, EndpointNo(i as u32), words, &self.answers));
+            into.push(self.cells[i].as_delivery(&self.alert, EndpointNo(i as u32), words, &self.answers));
         }
         self.folding = Vec::new();
         false
@@ -402,7 +402,7 @@ impl LiveAlert {
 
     /// One delivery as stored.
     pub fn delivery(&self, endpoint: EndpointNo, words: &StringTable) -> Option<Delivery> {
-        self.hot(endpoint).map(|hot| hot.as_delivery(&self.alert, endpoint, words, &self.answers))
+        self.cell(endpoint).map(|cell| cell.as_delivery(&self.alert, endpoint, words, &self.answers))
     }
 
     /// Classes with endpoints that could be dispatched now.
@@ -422,48 +422,49 @@ impl LiveAlert {
             return None;
         }
         let from = self.cursors[usize::from(class)] as usize;
-        let found =
-            self.hot[from.min(self.hot.len())..].iter().position(|hot| hot.class == class && hot.is_ready());
+        let found = self.cells[from.min(self.cells.len())..]
+            .iter()
+            .position(|cell| cell.class == class && cell.is_ready());
         let at = found.map(|ahead| (from + ahead) as u32);
-        self.cursors[usize::from(class)] = at.unwrap_or(self.hot.len() as u32);
+        self.cursors[usize::from(class)] = at.unwrap_or(self.cells.len() as u32);
         at.map(EndpointNo)
     }
 
     /// Marks an endpoint as under way in a segment; answers with the attempt's number. SQL need not know: a
     /// start reads it from the bus.
     pub fn dispatched(&mut self, endpoint: EndpointNo, route: u16, now: Timestamp) -> u8 {
-        self.change(endpoint, now, |hot| {
-            hot.last = hot.last.saturating_add(1);
-            hot.flags = hot.flags & !BEGUN | IN_SEGMENT;
-            hot.route = route;
-            hot.parts = 0;
-            hot.parts_accepted = 0;
-            hot.parts_delivered = 0;
+        self.change(endpoint, now, |cell| {
+            cell.last = cell.last.saturating_add(1);
+            cell.flags = cell.flags & !BEGUN | IN_SEGMENT;
+            cell.route = route;
+            cell.parts = 0;
+            cell.parts_accepted = 0;
+            cell.parts_delivered = 0;
         });
-        self.hot(endpoint).map_or(0, |hot| hot.last)
+        self.cell(endpoint).map_or(0, |cell| cell.last)
     }
 
     /// Gives a class anew, after the routes changed.
     pub fn reclassify(&mut self, endpoint: EndpointNo, entry: &RosterEntry, classifier: &Classifier) {
         let Some(class) = self.sought(entry).map(|sought| classifier.class(&sought)) else { return };
         self.make_room(class);
-        let Some(hot) = self.hot.get_mut(endpoint.0 as usize).filter(|hot| hot.class != class) else {
+        let Some(cell) = self.cells.get_mut(endpoint.0 as usize).filter(|cell| cell.class != class) else {
             return;
         };
-        let ready = u32::from(hot.is_ready());
-        self.ready[usize::from(hot.class)] -= ready;
+        let ready = u32::from(cell.is_ready());
+        self.ready[usize::from(cell.class)] -= ready;
         self.ready[usize::from(class)] += ready;
-        hot.class = class;
+        cell.class = class;
         let cursor = &mut self.cursors[usize::from(class)];
         *cursor = (*cursor).min(endpoint.0);
     }
 
     /// What may still be sent, for who gives classes anew.
     pub fn waiting(&self) -> Vec<EndpointNo> {
-        let waits = |hot: &DeliveryCell| {
-            matches!(hot.state, DeliveryState::Planned | DeliveryState::Held | DeliveryState::Submitted)
+        let waits = |cell: &DeliveryCell| {
+            matches!(cell.state, DeliveryState::Planned | DeliveryState::Held | DeliveryState::Submitted)
         };
-        self.each().filter(|(_, hot)| waits(hot)).map(|(endpoint, _)| endpoint).collect()
+        self.each().filter(|(_, cell)| waits(cell)).map(|(endpoint, _)| endpoint).collect()
     }
 
     /// When the first held delivery is due, if one waits for a moment.
@@ -482,20 +483,20 @@ impl LiveAlert {
             return;
         }
         self.next_due = u32::MAX;
-        for i in 0..self.hot.len() {
-            let hot = self.hot[i];
-            if hot.state != DeliveryState::Held || hot.due == 0 {
+        for i in 0..self.cells.len() {
+            let cell = self.cells[i];
+            if cell.state != DeliveryState::Held || cell.due == 0 {
                 continue;
             }
-            if hot.due > until {
-                self.next_due = self.next_due.min(hot.due);
+            if cell.due > until {
+                self.next_due = self.next_due.min(cell.due);
                 continue;
             }
-            self.edit(EndpointNo(i as u32), now, |hot| {
-                hot.state = DeliveryState::Planned;
-                hot.due = 0;
-                if matches!(hot.reason, Reason::QuietHours | Reason::NotBefore) {
-                    hot.reason = Reason::None;
+            self.edit(EndpointNo(i as u32), now, |cell| {
+                cell.state = DeliveryState::Planned;
+                cell.due = 0;
+                if matches!(cell.reason, Reason::QuietHours | Reason::NotBefore) {
+                    cell.reason = Reason::None;
                 }
             });
         }
@@ -503,16 +504,16 @@ impl LiveAlert {
 
     /// Ends everything that is not yet on its way: cancelled or expired.
     pub fn end_waiting(&mut self, reason: Reason, now: Timestamp) {
-        for i in 0..self.hot.len() {
-            let hot = self.hot[i];
-            let waits = matches!(hot.state, DeliveryState::Planned | DeliveryState::Held);
-            if !waits || hot.flags & IN_SEGMENT != 0 {
+        for i in 0..self.cells.len() {
+            let cell = self.cells[i];
+            let waits = matches!(cell.state, DeliveryState::Planned | DeliveryState::Held);
+            if !waits || cell.flags & IN_SEGMENT != 0 {
                 continue;
             }
-            self.edit(EndpointNo(i as u32), now, |hot| {
-                hot.due = 0;
-                hot.state = DeliveryState::Failed;
-                hot.reason = reason;
+            self.edit(EndpointNo(i as u32), now, |cell| {
+                cell.due = 0;
+                cell.state = DeliveryState::Failed;
+                cell.reason = reason;
             });
         }
     }
@@ -538,22 +539,24 @@ impl LiveAlert {
 
     /// Makes ready again what failed, and nothing else.
     pub fn retry_failed(&mut self, now: Timestamp) {
-        for i in 0..self.hot.len() {
-            let hot = self.hot[i];
-            if hot.state != DeliveryState::Failed || hot.flags & IN_SEGMENT != 0 {
+        for i in 0..self.cells.len() {
+            let cell = self.cells[i];
+            if cell.state != DeliveryState::Failed || cell.flags & IN_SEGMENT != 0 {
                 continue;
             }
-            self.edit(EndpointNo(i as u32), now, |hot| {
-                hot.state = DeliveryState::Planned;
-                hot.reason = Reason::None;
+            self.edit(EndpointNo(i as u32), now, |cell| {
+                cell.state = DeliveryState::Planned;
+                cell.reason = Reason::None;
             });
         }
     }
 
     /// How an endpoint stands, for its chain.
-    pub fn standing(&self, endpoint: EndpointNo, receipts: impl Fn(u16) -> bool) -> DeviceState {
-        match self.hot(endpoint) {
-            Some(hot) => DeviceState { state: hot.state, reason: hot.reason, receipts: receipts(hot.route) },
+    pub fn device_state(&self, endpoint: EndpointNo, receipts: impl Fn(u16) -> bool) -> DeviceState {
+        match self.cell(endpoint) {
+            Some(cell) => {
+                DeviceState { state: cell.state, reason: cell.reason, receipts: receipts(cell.route) }
+            }
             None => DeviceState { state: DeliveryState::Excluded, reason: Reason::None, receipts: false },
         }
     }

@@ -82,7 +82,7 @@ impl MessageMetaTable {
     /// Which endpoint a message is.
     pub fn endpoint(&self, id: MessageId) -> Option<EndpointNo> {
         let after = u32::try_from(id.0.checked_sub(self.intake_from)?).ok()?;
-        self.list.binary_search_by_key(&after, |slip| slip.id).ok().map(|place| EndpointNo(place as u32))
+        self.list.binary_search_by_key(&after, |meta| meta.id).ok().map(|place| EndpointNo(place as u32))
     }
 
     /// One message.
@@ -100,14 +100,14 @@ impl MessageMetaTable {
         if before.state == after.state {
             return;
         }
-        let Some(slip) = self.list.get(endpoint.0 as usize) else { return };
+        let Some(meta) = self.list.get(endpoint.0 as usize) else { return };
         let events = events(after);
         let result = events.first().map(|event| event.trailing_zeros() as usize);
-        let of_kind = self.results.get_mut(usize::from(slip.kind));
+        let of_kind = self.results.get_mut(usize::from(meta.kind));
         if let Some(count) = of_kind.zip(result).and_then(|(row, result)| row.get_mut(result)) {
             *count += 1;
         }
-        let wanted = events.iter().find(|event| **event & slip.mask != 0);
+        let wanted = events.iter().find(|event| **event & meta.mask != 0);
         if let Some(&event) = wanted {
             let state = match status(after.state, after.reason) {
                 DlrState::Undeliverable if after.flags & LAPSED != 0 => DlrState::Expired,
@@ -119,7 +119,7 @@ impl MessageMetaTable {
 
     /// The network has it and could not deliver it yet.
     pub fn note_buffered(&mut self, endpoint: EndpointNo, at: Timestamp) {
-        if self.get(endpoint).is_some_and(|slip| slip.mask & DlrRequest::BUFFERED != 0) {
+        if self.get(endpoint).is_some_and(|meta| meta.mask & DlrRequest::BUFFERED != 0) {
             let state = DlrState::Enroute;
             self.happened.push(MessageEvent { endpoint, event: DlrRequest::BUFFERED, state, at });
         }
@@ -128,8 +128,8 @@ impl MessageMetaTable {
 
 /// What a delivery's state is told as; the first that is wanted. What never reached a carrier is refused by
 /// Kannel's reckoning, and who did not ask for that hears that it failed.
-fn events(hot: &DeliveryCell) -> &'static [u8] {
-    match (hot.state, hot.reason) {
+fn events(cell: &DeliveryCell) -> &'static [u8] {
+    match (cell.state, cell.reason) {
         (DeliveryState::Accepted, _) => &[DlrRequest::ACCEPTED],
         (DeliveryState::Delivered | DeliveryState::Answered, _) => &[DlrRequest::DELIVERED],
         (DeliveryState::Failed, Reason::NotDelivered | Reason::Cancelled) => &[DlrRequest::FAILED],

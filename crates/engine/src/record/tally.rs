@@ -43,12 +43,12 @@ impl Tally {
     }
 
     /// One more delivery.
-    pub fn add(&mut self, hot: &DeliveryCell) {
-        self.channels[channel_row(hot)][hot.state as usize] += 1;
-        self.reasons[hot.reason as usize] += 1;
-        self.reached += u32::from(self.counts_as_reached(hot.state));
-        if let Some(row) = self.route_row(hot.route) {
-            row[hot.state as usize] += 1;
+    pub fn add(&mut self, cell: &DeliveryCell) {
+        self.channels[channel_row(cell)][cell.state as usize] += 1;
+        self.reasons[cell.reason as usize] += 1;
+        self.reached += u32::from(self.counts_as_reached(cell.state));
+        if let Some(row) = self.route_row(cell.route) {
+            row[cell.state as usize] += 1;
         }
     }
 
@@ -160,9 +160,9 @@ fn needed(total: u32) -> impl Iterator<Item = u32> {
     SHARES.into_iter().map(move |share| (f64::from(total) * share).ceil() as u32)
 }
 
-fn channel_row(hot: &DeliveryCell) -> usize {
+fn channel_row(cell: &DeliveryCell) -> usize {
     // Channels that a later version has count with those that have none.
-    usize::from(hot.channel).min(CHANNELS - 1)
+    usize::from(cell.channel).min(CHANNELS - 1)
 }
 
 /// Counts as told.

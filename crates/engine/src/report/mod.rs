@@ -120,7 +120,7 @@ pub fn reason_in_words(delivery: &Delivery) -> String {
 
 /// When an alert's last delivery got to where it is; for one read from rows.
 pub fn last_change(live: &LiveAlert) -> Option<Timestamp> {
-    let latest = live.each().map(|(_, hot)| hot.accepted.max(hot.delivered).max(hot.submitted)).max()?;
+    let latest = live.each().map(|(_, cell)| cell.accepted.max(cell.delivered).max(cell.submitted)).max()?;
     moment(live.alert.created, latest)
 }
 

@@ -1,7 +1,7 @@
 //! The engine's actor: one task, one loop. It waits for commands, outcomes, ends of appends and folds, and
 //! moments; folds what came; then dispatches what has room.
 
-use super::blocks::Blocks;
+use super::alerts::Alerts;
 use super::command::ActorCommand;
 use super::command::{Reply, Solved};
 use super::intake::{IntakeState, StreamOpened};
@@ -12,13 +12,12 @@ use super::route_table::RouteTable;
 use super::sharing::{BusSource, LeaderGuard, Sharing};
 use super::status_events::{EventsPublished, StatusEvents};
 use crate::api::{EngineError, Parts};
-use crate::record::{CarrierIds, Effect, LiveAlert, ReplyCorrelation, StringTable};
+use crate::record::CarrierIds;
 use crate::shared::{RpcResponse, Term};
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use records::{Alert, AlertNo, EndpointNo, Timestamp};
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::VecDeque;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -61,27 +60,14 @@ pub struct EngineActor {
     pub parts: Arc<Parts>,
     pub me: mpsc::WeakSender<ActorCommand>,
     pub route_table: RouteTable,
-    pub live_alerts: FxHashMap<AlertNo, LiveAlert>,
-    /// Those that may have something to dispatch, in turn.
-    pub turns: VecDeque<AlertNo>,
-    pub words: StringTable,
+    pub alerts: Alerts,
     pub ids: CarrierIds,
-    pub asked: ReplyCorrelation,
     pub outcomes: Arc<dyn bus::Topic>,
     pub next_outcome: u64,
     pub inbound: Arc<dyn bus::Topic>,
     pub control: Arc<dyn bus::Retained>,
     pub health: Arc<dyn bus::Retained>,
     pub health_seen: u64,
-    pub effects: Vec<Effect>,
-    /// Alerts that are not final.
-    pub running: FxHashSet<AlertNo>,
-    /// Alerts with something SQL may lack.
-    pub unfolded: FxHashSet<AlertNo>,
-    /// Alerts to look at: are they done?
-    pub touched: FxHashSet<AlertNo>,
-    /// In both of these since they were last emptied.
-    pub touched_last: Option<AlertNo>,
     /// Units an endpoint of an alert costs on a way.
     pub estimates: FxHashMap<(AlertNo, usize), u64>,
     pub looked_at: Timestamp,
@@ -92,7 +78,6 @@ pub struct EngineActor {
     pub folding: super::folding::FoldState,
     pub publisher: super::event_publisher::EventPublisher,
     pub solving: super::solving::Solving,
-    pub blocks: Blocks,
     pub intake: IntakeState,
     pub status_events: StatusEvents,
     pub mo_routing: MoRouting,
@@ -160,8 +145,8 @@ impl EngineActor {
         term: Option<Term>,
     ) -> Result<EngineActor, EngineError> {
         let bus = parts.bus.clone();
-        let mut words = StringTable::default();
-        let route_table = RouteTable::new(&parts, &mut words)?;
+        let mut alerts = Alerts::new(&parts);
+        let route_table = RouteTable::new(&parts, &mut alerts.strings)?;
         Ok(EngineActor {
             outcomes: bus.topic(records::OUTCOMES).map_err(bus_error)?,
             inbound: bus.topic(records::INBOUND).map_err(bus_error)?,
@@ -181,23 +166,14 @@ impl EngineActor {
             parts,
             me,
             route_table,
-            live_alerts: FxHashMap::default(),
-            turns: VecDeque::new(),
-            words,
+            alerts,
             ids: CarrierIds::default(),
-            asked: ReplyCorrelation::default(),
             next_outcome: 0,
-            effects: Vec::new(),
-            running: FxHashSet::default(),
-            unfolded: FxHashSet::default(),
-            touched: FxHashSet::default(),
-            touched_last: None,
             estimates: FxHashMap::default(),
             looked_at: Timestamp::default(),
             let_go_at: Timestamp::default(),
             appends: FuturesUnordered::new(),
             background: FuturesUnordered::new(),
-            blocks: Blocks::default(),
             blocked_until: None,
             stopping: None,
             behind: lags.behind,
@@ -311,23 +287,6 @@ impl EngineActor {
         self.tell(now);
     }
 
-    /// Something of an alert changed: SQL lacks it, it may have somebody to dispatch, it may be done.
-    pub fn touch(&mut self, no: AlertNo) {
-        // Outcomes come by the hundred for the same alert.
-        if self.touched_last != Some(no) {
-            self.touched_last = Some(no);
-            self.unfolded.insert(no);
-            self.touched.insert(no);
-        }
-        if let Some(live) = self.live_alerts.get_mut(&no)
-            && !live.in_turn
-            && live.ready_classes().next().is_some()
-        {
-            live.in_turn = true;
-            self.turns.push_back(no);
-        }
-    }
-
     /// Backpressure: gateways take no new segment while record is too far behind.
     fn look_at_lag(&mut self, now: Timestamp) {
         let waiting = self.outcomes.head().saturating_sub(self.next_outcome);
@@ -340,7 +299,7 @@ impl EngineActor {
     }
 
     fn is_busy(&self) -> bool {
-        !self.running.is_empty() || self.folding.is_under_way() || !self.unfolded.is_empty()
+        !self.alerts.running.is_empty() || self.folding.is_under_way() || !self.alerts.unfolded.is_empty()
     }
 
     fn take_outcomes(&mut self) {
@@ -378,7 +337,7 @@ impl EngineActor {
 
     fn ready_to_end(&mut self) -> Option<tokio::sync::oneshot::Sender<()>> {
         let idle = self.stopping.is_some() && self.appends.is_empty() && self.background.is_empty();
-        let folded = !self.folding.is_under_way() && self.unfolded.is_empty();
+        let folded = !self.folding.is_under_way() && self.alerts.unfolded.is_empty();
         if idle && folded && self.status_events.is_empty() { self.stopping.take() } else { None }
     }
 

@@ -140,7 +140,8 @@ impl EngineActor {
                 due.push((*no, observer.id));
             }
         }
-        for (no, id) in due.into_iter().filter(|(no, _)| self.running.contains(no)).collect::<Vec<_>>() {
+        for (no, id) in due.into_iter().filter(|(no, _)| self.alerts.running.contains(no)).collect::<Vec<_>>()
+        {
             if let Some(report) = self.report(no, now) {
                 self.notify(no, CallbackEvent::Progress, &report, Some(id), now);
             }
@@ -152,7 +153,7 @@ impl EngineActor {
         if !self.publisher.watchers.contains_key(&no) && !self.publisher.observers.contains_key(&no) {
             return;
         }
-        let delivery = self.live_alerts.get(&no).and_then(|live| live.delivery(endpoint, &self.words));
+        let delivery = self.alerts.delivery(no, endpoint);
         let Some(answer) = delivery.and_then(|delivery| delivery.answer) else { return };
         if let Some(watcher) = self.publisher.watchers.get(&no) {
             let _ = watcher.events.send(Event::Answer { endpoint, answer });
@@ -201,7 +202,7 @@ impl EngineActor {
 
     /// The report of an alert in memory.
     pub fn report(&self, no: AlertNo, now: Timestamp) -> Option<Arc<Report>> {
-        let live = self.live_alerts.get(&no)?;
+        let live = self.alerts.live.get(&no)?;
         let view = |name: &str| {
             let place = self.route_table.classifier.routes().iter().position(|route| route.name == name)?;
             Some(RouteView::new(
@@ -209,13 +210,13 @@ impl EngineActor {
                 self.route_table.list[place].health.as_ref(),
             ))
         };
-        Some(Arc::new(report::report(live, &self.words, now, self.eta(no, now), view)))
+        Some(Arc::new(report::report(live, &self.alerts.strings, now, self.eta(no, now), view)))
     }
 
     /// Seconds until everything that is ready is with its carriers: units over the rates of the ways they may
     /// take, behind what is under way there already.
     fn eta(&self, no: AlertNo, now: Timestamp) -> Option<f64> {
-        let live = self.live_alerts.get(&no)?;
+        let live = self.alerts.live.get(&no)?;
         if live.alert.state.is_final() {
             return Some(0.0);
         }

@@ -95,26 +95,26 @@ impl EngineActor {
             return self.write_slice();
         }
         let waits = now.us_since(self.folding.begun) < FOLD_EVERY_US && now >= self.folding.begun;
-        let nothing = self.unfolded.is_empty()
+        let nothing = self.alerts.unfolded.is_empty()
             && self.folding.folded_to == self.next_outcome
             && self.folding.intake_to == self.intake.next
-            && self.blocks.is_clean()
+            && self.alerts.blocks.is_clean()
             && self.folding.finished.is_empty();
         let urgent = self.stopping.is_some() || !self.folding.finished.is_empty();
         if nothing || (waits && !urgent) {
             return;
         }
         self.folding.begun = now;
-        self.touched_last = None;
-        let mut alerts: Vec<AlertNo> = self.unfolded.drain().collect();
+        self.alerts.touched_last = None;
+        let mut alerts: Vec<AlertNo> = self.alerts.unfolded.drain().collect();
         alerts.sort_unstable();
         for no in &alerts {
-            if let Some(live) = self.live_alerts.get_mut(no) {
+            if let Some(live) = self.alerts.live.get_mut(no) {
                 live.begin_fold();
             }
         }
         let changes = std::mem::take(&mut self.folding.finished);
-        let (blocks, keys) = self.blocks.take_dirty();
+        let (blocks, keys) = self.alerts.blocks.take_dirty();
         let mut ids = std::mem::take(&mut self.folding.ids_left);
         ids.extend(self.ids.take_unsaved(now));
         let ids = Arc::new(ids);
@@ -138,8 +138,8 @@ impl EngineActor {
         let mut rows: Vec<Delivery> = Vec::new();
         let mut more = false;
         for no in &fold.alerts {
-            if let Some(live) = self.live_alerts.get_mut(no) {
-                more = live.take_folding(&self.words, &mut rows, SLICE_ROWS);
+            if let Some(live) = self.alerts.live.get_mut(no) {
+                more = live.take_folding(&self.alerts.strings, &mut rows, SLICE_ROWS);
                 if more {
                     break;
                 }
@@ -203,7 +203,7 @@ impl EngineActor {
         self.folding.folded_to = fold.position;
         self.folding.intake_to = fold.intake_to;
         self.status_events.forget();
-        self.blocks.folded(&fold.blocks, true);
+        self.alerts.blocks.folded(&fold.blocks, true);
         for change in fold.changes {
             self.write_change(change);
         }
@@ -223,25 +223,25 @@ impl EngineActor {
     fn fold_failed(&mut self, error: &store::StoreError) {
         tracing::error!(%error, "a fold failed; nothing is lost, it will be tried again");
         let Some(fold) = self.folding.under_way.take() else { return };
-        self.blocks.folded(&fold.blocks, false);
+        self.alerts.blocks.folded(&fold.blocks, false);
         self.folding.ids_left = Arc::unwrap_or_clone(fold.ids);
         for (no, endpoint) in fold.slice {
-            if let Some(live) = self.live_alerts.get_mut(&no) {
+            if let Some(live) = self.alerts.live.get_mut(&no) {
                 live.redirty(endpoint);
             }
         }
         for no in fold.alerts {
-            if let Some(live) = self.live_alerts.get_mut(&no) {
+            if let Some(live) = self.alerts.live.get_mut(&no) {
                 live.abort_fold();
             }
-            self.unfolded.insert(no);
+            self.alerts.unfolded.insert(no);
         }
         self.folding.finished.extend(fold.changes);
         // Finished alerts make a fold urgent; a full disk must not make it spin.
         self.folding.begun = self.now();
         if self.stopping.is_some() {
-            self.touched_last = None;
-            self.unfolded.clear();
+            self.alerts.touched_last = None;
+            self.alerts.unfolded.clear();
             self.folding.finished.clear();
         }
     }

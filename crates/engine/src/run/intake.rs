@@ -230,7 +230,7 @@ impl EngineActor {
                         break;
                     };
                     if last != Some(no) {
-                        last.into_iter().for_each(|last| self.touch(last));
+                        last.into_iter().for_each(|last| self.alerts.touch(last));
                         last = Some(no);
                     }
                     self.take_message(no, MessageId(record.index), *message, now);
@@ -241,7 +241,7 @@ impl EngineActor {
             }
             self.intake.next = record.index + 1;
         }
-        last.into_iter().for_each(|last| self.touch(last));
+        last.into_iter().for_each(|last| self.alerts.touch(last));
         self.intake.taken.store(self.intake.next, Ordering::Relaxed);
         self.unpark();
     }
@@ -253,7 +253,7 @@ impl EngineActor {
         let list = &standing.alerts[class(message.mode, message.lane)];
         let no = at(list, index)?;
         let is_last = list.last().is_some_and(|(_, last)| *last == no);
-        let live = self.live_alerts.get(&no)?;
+        let live = self.alerts.live.get(&no)?;
         let takes = || {
             let metas = live.metas.as_ref();
             live.len() < MESSAGES_MAX
@@ -272,9 +272,9 @@ impl EngineActor {
         self.meter.note_taken(&message.party);
         let mut entry = entry(id, message);
         entry.excluded = stopped.then_some(Reason::OptedOut);
-        let Some(live) = self.live_alerts.get_mut(&no) else { return };
+        let Some(live) = self.alerts.live.get_mut(&no) else { return };
         let endpoint = live.take_message(&entry, &self.route_table.classifier, now);
-        if !self.blocks.push(&*self.parts.store, no, endpoint, entry) {
+        if !self.alerts.blocks.push(no, endpoint, entry) {
             tracing::error!(
                 alert = no.0,
                 endpoint = endpoint.0,
@@ -338,10 +338,10 @@ impl EngineActor {
             Ok(live) => self.take_in(live),
             Err(error) => tracing::error!(%error, "a standing alert could not be made"),
         }
-        if let Some(live) = before.and_then(|no| self.live_alerts.get_mut(&no)) {
+        if let Some(live) = before.and_then(|no| self.alerts.live.get_mut(&no)) {
             live.metas.iter_mut().for_each(|metas| metas.closed = true);
             let no = live.alert.no;
-            self.touch(no);
+            self.alerts.touch(no);
         }
     }
 
@@ -389,9 +389,9 @@ impl EngineActor {
     /// waits.
     pub fn look_at_standing(&mut self, now: Timestamp) {
         let mut open = 0;
-        let running: Vec<AlertNo> = self.running.iter().copied().collect();
+        let running: Vec<AlertNo> = self.alerts.running.iter().copied().collect();
         for no in running {
-            let Some(live) = self.live_alerts.get_mut(&no) else { continue };
+            let Some(live) = self.alerts.live.get_mut(&no) else { continue };
             let expired = live.expire_messages(now);
             let Some(metas) = &mut live.metas else { continue };
             let aged = live.alert.created.plus_s(TAKES_FOR_S) <= now;
@@ -400,7 +400,7 @@ impl EngineActor {
             self.meter.note_results(&std::mem::take(&mut metas.results));
             open += live.tally.pending(|_| false) as usize;
             if expired || closes {
-                self.touch(no);
+                self.alerts.touch(no);
             }
         }
         self.intake.is_full = open >= OPEN_MAX;

@@ -81,23 +81,23 @@ impl EngineActor {
 
     fn find(&self, account: Option<&str>, id: MessageId) -> Option<(AlertNo, EndpointNo)> {
         self.intake.candidates(account, id.0).into_iter().find_map(|no| {
-            let endpoint = self.live_alerts.get(&no)?.metas.as_ref()?.endpoint(id)?;
+            let endpoint = self.alerts.live.get(&no)?.metas.as_ref()?.endpoint(id)?;
             Some((no, endpoint))
         })
     }
 
     fn look_at_message(&mut self, account: &str, id: MessageId) -> Option<MessageLook> {
         let (no, endpoint) = self.find(Some(account), id)?;
-        let live = self.live_alerts.get(&no)?;
-        let lapsed = live.hot(endpoint)?.flags & crate::record::delivery_cell::LAPSED != 0;
-        let delivery = live.delivery(endpoint, &self.words)?;
-        Some(MessageLook { delivery, lapsed, entry: self.blocks.entry_at_hand(no, endpoint) })
+        let live = self.alerts.live.get(&no)?;
+        let lapsed = live.cell(endpoint)?.flags & crate::record::delivery_cell::LAPSED != 0;
+        let delivery = live.delivery(endpoint, &self.alerts.strings)?;
+        Some(MessageLook { delivery, lapsed, entry: self.alerts.blocks.entry_at_hand(no, endpoint) })
     }
 
     fn may_steer(&self, no: AlertNo, endpoint: EndpointNo) -> bool {
-        self.live_alerts.get(&no).and_then(|live| live.hot(endpoint)).is_some_and(|hot| {
-            matches!(hot.state, DeliveryState::Planned | DeliveryState::Held)
-                && hot.flags & (IN_SEGMENT | STEERED) == 0
+        self.alerts.live.get(&no).and_then(|live| live.cell(endpoint)).is_some_and(|cell| {
+            matches!(cell.state, DeliveryState::Planned | DeliveryState::Held)
+                && cell.flags & (IN_SEGMENT | STEERED) == 0
         })
     }
 
@@ -118,12 +118,13 @@ impl EngineActor {
         let at = self.now();
         let mut changes = Vec::new();
         for no in self.intake.alerts_of(account) {
-            let waiting = self.live_alerts.get(&no).map_or_else(Vec::new, |live| live.waiting());
+            let waiting = self.alerts.live.get(&no).map_or_else(Vec::new, |live| live.waiting());
             for endpoint in waiting {
                 if !self.may_steer(no, endpoint) {
                     continue;
                 }
-                let Some(entry) = self.letter(no, endpoint).filter(|entry| is_wanted(entry, wanted)) else {
+                let Some(entry) = self.alerts.entry(no, endpoint).filter(|entry| is_wanted(entry, wanted))
+                else {
                     continue;
                 };
                 if let Some(message) = entry.message {
@@ -143,8 +144,8 @@ impl EngineActor {
         let now = self.now();
         let mut kept = Vec::with_capacity(changes.len());
         for (no, endpoint, change) in changes {
-            if let Some(live) = self.live_alerts.get_mut(&no) {
-                live.edit(endpoint, now, |hot| hot.flags |= STEERED);
+            if let Some(live) = self.alerts.live.get_mut(&no) {
+                live.edit(endpoint, now, |cell| cell.flags |= STEERED);
             }
             kept.push(change);
         }
@@ -182,10 +183,10 @@ impl EngineActor {
         let (Intake::Cancel { id, .. } | Intake::Replace { id, .. }) = change else { return };
         let now = self.now();
         let Some((no, endpoint)) = self.find(None, *id) else { return };
-        if let Some(live) = self.live_alerts.get_mut(&no) {
-            live.edit(endpoint, now, |hot| hot.flags &= !STEERED);
+        if let Some(live) = self.alerts.live.get_mut(&no) {
+            live.edit(endpoint, now, |cell| cell.flags &= !STEERED);
         }
-        self.touch(no);
+        self.alerts.touch(no);
     }
 
     /// Carries out a change that is on disk; a second time it changes nothing.
@@ -193,30 +194,30 @@ impl EngineActor {
         match change {
             Intake::Cancel { id, at } => {
                 let Some((no, endpoint)) = self.find(None, id) else { return };
-                let Some(live) = self.live_alerts.get_mut(&no) else { return };
-                live.edit(endpoint, at, |hot| {
-                    hot.flags &= !STEERED;
-                    let waits = matches!(hot.state, DeliveryState::Planned | DeliveryState::Held);
-                    if waits && hot.flags & IN_SEGMENT == 0 {
-                        hot.state = DeliveryState::Failed;
-                        hot.reason = Reason::Cancelled;
-                        hot.due = 0;
+                let Some(live) = self.alerts.live.get_mut(&no) else { return };
+                live.edit(endpoint, at, |cell| {
+                    cell.flags &= !STEERED;
+                    let waits = matches!(cell.state, DeliveryState::Planned | DeliveryState::Held);
+                    if waits && cell.flags & IN_SEGMENT == 0 {
+                        cell.state = DeliveryState::Failed;
+                        cell.reason = Reason::Cancelled;
+                        cell.due = 0;
                     }
                 });
-                self.touch(no);
+                self.alerts.touch(no);
             }
             Intake::Replace { id, short, expires, not_before, .. } => {
                 let Some((no, endpoint)) = self.find(None, id) else { return };
-                let Some(mut entry) = self.letter(no, endpoint) else { return };
+                let Some(mut entry) = self.alerts.entry(no, endpoint) else { return };
                 let Some(message) = &mut entry.message else { return };
                 let asked = message.short.registered_delivery;
                 message.short = *short;
                 message.short.registered_delivery = message.short.registered_delivery.or(asked);
                 entry.expires = expires.or(entry.expires);
                 entry.not_before = not_before.or(entry.not_before);
-                self.blocks.replace(&*self.parts.store, no, endpoint, &entry);
+                self.alerts.blocks.replace(no, endpoint, &entry);
                 self.reschedule(no, endpoint, entry.expires, not_before);
-                self.touch(no);
+                self.alerts.touch(no);
             }
             Intake::Message(_) => {}
         }
@@ -230,22 +231,22 @@ impl EngineActor {
         not_before: Option<Timestamp>,
     ) {
         let now = self.now();
-        let Some(live) = self.live_alerts.get_mut(&no) else { return };
+        let Some(live) = self.alerts.live.get_mut(&no) else { return };
         if let Some(expires) = expires {
             live.set_expiry(endpoint, expires);
         }
         let created = live.alert.created;
-        live.edit(endpoint, now, |hot| {
-            hot.flags &= !STEERED;
+        live.edit(endpoint, now, |cell| {
+            cell.flags &= !STEERED;
             let Some(until) = not_before else { return };
-            match hot.state {
-                DeliveryState::Planned if until > now && hot.flags & IN_SEGMENT == 0 => {
-                    hot.state = DeliveryState::Held;
-                    hot.reason = Reason::NotBefore;
-                    hot.due = crate::record::delivery_cell::offset(created, until);
+            match cell.state {
+                DeliveryState::Planned if until > now && cell.flags & IN_SEGMENT == 0 => {
+                    cell.state = DeliveryState::Held;
+                    cell.reason = Reason::NotBefore;
+                    cell.due = crate::record::delivery_cell::offset(created, until);
                 }
-                DeliveryState::Held if hot.reason == Reason::NotBefore => {
-                    hot.due = crate::record::delivery_cell::offset(created, until);
+                DeliveryState::Held if cell.reason == Reason::NotBefore => {
+                    cell.due = crate::record::delivery_cell::offset(created, until);
                 }
                 _ => {}
             }

@@ -135,8 +135,8 @@ fn fits(numbers: &[String], to: &str) -> Option<usize> {
 impl EngineActor {
     /// A person said something.
     pub fn take_inbound(&mut self, inbound: Inbound) {
-        let route = self.words.route_no(&inbound.route);
-        let of = inbound.of.or_else(|| self.asked.find(inbound.channel, &inbound.from, Some(route)));
+        let route = self.alerts.strings.route_no(&inbound.route);
+        let of = inbound.of.or_else(|| self.alerts.replies.find(inbound.channel, &inbound.from, Some(route)));
         let keyword = self.mo_routing.keyword(&inbound).cloned();
         if let Some((alert, endpoint)) = of {
             let via = channels::name(inbound.channel).to_owned();
@@ -159,7 +159,7 @@ impl EngineActor {
         let routes = self.route_table.classifier.routes();
         let came_by = routes.iter().find(|route| route.name == inbound.route).map(|route| route.mode);
         let mode = came_by.or(party.map(|party| party.mode)).unwrap_or(Mode::Live);
-        let of_alert = alert.and_then(|no| self.live_alerts.get(&no)).map(|live| live.alert.account.clone());
+        let of_alert = alert.and_then(|no| self.alerts.live.get(&no)).map(|live| live.alert.account.clone());
         let account = of_alert.or(of_party).unwrap_or_else(|| Account::DEFAULT.to_owned());
         let out = match keyword.action {
             KeywordAction::Stop => Some(Some(inbound.at)),

@@ -1,6 +1,7 @@
 //! The shell of the engine: the handle that others hold, and the engine's actor behind it.
 
 mod actor;
+mod alerts;
 mod blocks;
 mod command;
 mod event_publisher;

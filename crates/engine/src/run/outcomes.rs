@@ -1,11 +1,10 @@
 //! Outcomes as they come: each finds its delivery and is folded; what follows is carried out.
 
 use super::actor::EngineActor;
-use crate::plan::Move;
 use crate::record::{Effect, Folding, LiveAlert, choice_of};
 use records::{
-    AlertNo, Answer, AttemptRef, AttemptResult, DeliveryState, EndpointNo, Inbound, Intent, Outcome, Reason,
-    Receipt, Timestamp, decode_outcomes,
+    AlertNo, Answer, AttemptRef, AttemptResult, EndpointNo, Inbound, Intent, Outcome, Receipt, Timestamp,
+    decode_outcomes,
 };
 use rustc_hash::FxHashSet;
 
@@ -53,16 +52,16 @@ impl EngineActor {
     }
 
     fn note_asked_before(&mut self, intent: &Intent) {
-        let asks = self.live_alerts.get(&intent.alert).is_some_and(|live| live.alert.request.require_answer);
+        let asks = self.alerts.live.get(&intent.alert).is_some_and(|live| live.alert.request.require_answer);
         if !asks {
             return;
         }
-        let route = self.words.route_no(&intent.route);
+        let route = self.alerts.strings.route_no(&intent.route);
         for &(endpoint, _) in &intent.attempts {
-            let Some(block) = self.block(intent.alert, endpoint) else { continue };
+            let Some(block) = self.alerts.block(intent.alert, endpoint) else { continue };
             let entry = block.entries.get((endpoint.0 - block.first.0) as usize);
             if let Some((channel, entry)) = entry.and_then(|entry| entry.channel.zip(Some(entry))) {
-                self.asked.note(channel, &entry.address, route, (intent.alert, endpoint));
+                self.alerts.replies.note(channel, &entry.address, route, (intent.alert, endpoint));
             }
         }
     }
@@ -88,16 +87,16 @@ impl EngineActor {
     }
 
     fn find_void(&self, intent: &Intent, claims: &mut Claims) {
-        let Some(live) = self.live_alerts.get(&intent.alert).filter(|_| claims.shared) else { return };
+        let Some(live) = self.alerts.live.get(&intent.alert).filter(|_| claims.shared) else { return };
         let begun = intent
             .attempts
             .iter()
-            .filter(|(endpoint, attempt)| live.hot(*endpoint).is_some_and(|hot| hot.has_begun(*attempt)));
+            .filter(|(endpoint, attempt)| live.cell(*endpoint).is_some_and(|cell| cell.has_begun(*attempt)));
         claims.void.extend(begun.map(|&(endpoint, attempt)| (intent.alert, endpoint, attempt)));
     }
 
     fn take_intent(&mut self, intent: &Intent) {
-        let route = self.words.route_no(&intent.route);
+        let route = self.alerts.strings.route_no(&intent.route);
         self.with_live(intent.alert, |live, folding| {
             for &(endpoint, attempt) in &intent.attempts {
                 folding.intent(live, endpoint, attempt, route, intent.at);
@@ -106,7 +105,7 @@ impl EngineActor {
     }
 
     fn take_attempt(&mut self, of: AttemptRef, way: &str, at: Timestamp, result: &AttemptResult) {
-        let route = self.words.route_no(way);
+        let route = self.alerts.strings.route_no(way);
         self.with_live(of.alert, |live, folding| folding.attempt(live, of, route, at, result));
         match result {
             AttemptResult::Accepted { id, .. } => self.tell_fates(of.alert, "", id),
@@ -148,10 +147,11 @@ impl EngineActor {
     pub fn take_orphan(&mut self, no: AlertNo, endpoint: EndpointNo) {
         let at = self.now();
         self.with_live(no, |live, folding| {
-            let Some(hot) = live.hot(endpoint).copied() else { return };
-            let of = AttemptRef { alert: no, endpoint, attempt: hot.last, part: 1, parts: hot.parts.max(1) };
+            let Some(cell) = live.cell(endpoint).copied() else { return };
+            let of =
+                AttemptRef { alert: no, endpoint, attempt: cell.last, part: 1, parts: cell.parts.max(1) };
             let text = "its route is no longer configured".to_owned();
-            folding.attempt(live, of, hot.route, at, &AttemptResult::Unknown { text });
+            folding.attempt(live, of, cell.route, at, &AttemptResult::Unknown { text });
         });
         self.carry_out(no, at);
     }
@@ -201,74 +201,42 @@ impl EngineActor {
 
     /// Folds into an alert; one that left memory is read back first.
     fn with_live(&mut self, no: AlertNo, fold: impl FnOnce(&mut LiveAlert, &mut Folding<'_>)) {
-        if !self.live_alerts.contains_key(&no) && !self.read_back(no) {
-            return;
+        if self.alerts.live.contains_key(&no) || self.read_back(no) {
+            self.alerts.fold(no, fold);
         }
-        let Some(live) = self.live_alerts.get_mut(&no) else { return };
-        let mut folding = Folding {
-            words: &mut self.words,
-            retry_after_s: &self.parts.settings.retry_after_s,
-            effects: &mut self.effects,
-        };
-        fold(live, &mut folding);
-        self.touch(no);
     }
 
     /// What follows from the last fold.
     fn carry_out(&mut self, no: AlertNo, at: Timestamp) {
-        for i in 0..self.effects.len() {
-            match self.effects[i] {
+        for i in 0..self.alerts.effects.len() {
+            match self.alerts.effects[i] {
                 Effect::Ended { route, endpoint } => self.ended(no, endpoint, route),
                 Effect::Missed(endpoint) => self.move_chain(no, endpoint, at, false),
                 Effect::Reached(endpoint) => self.move_chain(no, endpoint, at, true),
                 Effect::Answered(endpoint) => self.tell_answer(no, endpoint),
             }
         }
-        self.effects.clear();
+        self.alerts.effects.clear();
+    }
+
+    fn move_chain(&mut self, no: AlertNo, endpoint: EndpointNo, at: Timestamp, reached: bool) {
+        self.alerts.move_chain(no, endpoint, at, reached, |route| self.route_table.has_receipts(route));
     }
 
     fn has_news(&self, no: AlertNo) -> bool {
-        let metas = self.live_alerts.get(&no).and_then(|live| live.metas.as_ref());
+        let metas = self.alerts.live.get(&no).and_then(|live| live.metas.as_ref());
         metas.is_some_and(|metas| !metas.happened.is_empty())
     }
 
     fn ended(&mut self, no: AlertNo, endpoint: EndpointNo, route: u16) {
-        let Some(live) = self.live_alerts.get(&no) else { return };
+        let Some(live) = self.alerts.live.get(&no) else { return };
         let lane = live.lane() as usize;
         let Some(place) = self.route_table.place(route) else { return };
-        let units = match live.slip(endpoint) {
-            Some(slip) => u64::from(slip.units),
+        let units = match live.meta(endpoint) {
+            Some(meta) => u64::from(meta.units),
             None => self.estimate(no, place),
         };
         let lane = &mut self.route_table.list[place].lanes[lane];
         lane.under_way = lane.under_way.saturating_sub(units);
-    }
-
-    /// Somebody was reached, or missed, by one device: what of the others?
-    pub fn move_chain(&mut self, no: AlertNo, endpoint: EndpointNo, at: Timestamp, reached: bool) {
-        let Some(live) = self.live_alerts.get(&no) else { return };
-        let Some(chains) = &live.chains else { return };
-        let standing = |at: EndpointNo| live.standing(at, |route| self.route_table.has_receipts(route));
-        let moves = if reached { chains.spared(endpoint, standing) } else { chains.next(endpoint, standing) };
-        self.apply_moves(no, &moves, at);
-    }
-
-    pub fn apply_moves(&mut self, no: AlertNo, moves: &[Move], at: Timestamp) {
-        let Some(live) = self.live_alerts.get_mut(&no) else { return };
-        for moved in moves {
-            match *moved {
-                Move::Activate(next) => live.edit(next, at, |hot| {
-                    hot.state = DeliveryState::Planned;
-                    hot.reason = Reason::None;
-                }),
-                Move::NotNeeded(later) => live.edit(later, at, |hot| {
-                    hot.state = DeliveryState::Excluded;
-                    hot.reason = Reason::NotNeeded;
-                }),
-            }
-        }
-        if !moves.is_empty() {
-            self.touch(no);
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! The pass of dispatch: alerts in turn, lane by lane, each class to the way that has room.
 
 use super::actor::{Appended, EngineActor, bus_error};
+use super::alerts::Alerts;
 use super::route_table::QueuedSegment;
 use super::sharing::{append_seated, take_seat};
 use crate::api::EngineError;
@@ -20,7 +21,7 @@ const SEATS_AT_ONCE: usize = 16;
 impl EngineActor {
     /// Makes segments while there is room and somebody is ready.
     pub fn dispatch(&mut self, now: Timestamp) {
-        if self.turns.is_empty()
+        if self.alerts.turns.is_empty()
             || self.stopping.is_some()
             || self.blocked_until.is_some_and(|until| now < until)
         {
@@ -29,17 +30,17 @@ impl EngineActor {
         let mut made = 0;
         for lane in Lane::ALL {
             let mut idle = 0;
-            while made < SEGMENTS_AT_ONCE && idle < self.turns.len() {
-                let Some(no) = self.turns.pop_front() else { break };
-                self.turns.push_back(no);
+            while made < SEGMENTS_AT_ONCE && idle < self.alerts.turns.len() {
+                let Some(no) = self.alerts.turns.pop_front() else { break };
+                self.alerts.turns.push_back(no);
                 let sent = self.is_its_turn(no, lane, now) && self.dispatch_one(no, lane, now);
                 idle = if sent { 0 } else { idle + 1 };
                 made += usize::from(sent);
             }
         }
-        let live_alerts = &mut self.live_alerts;
-        self.turns.retain(|no| {
-            live_alerts.get_mut(no).is_some_and(|live| {
+        let Alerts { turns, live, .. } = &mut self.alerts;
+        turns.retain(|no| {
+            live.get_mut(no).is_some_and(|live| {
                 live.in_turn = !live.alert.state.is_final() && live.ready_classes().next().is_some();
                 live.in_turn
             })
@@ -47,7 +48,7 @@ impl EngineActor {
     }
 
     fn is_its_turn(&self, no: AlertNo, lane: Lane, now: Timestamp) -> bool {
-        self.live_alerts.get(&no).is_some_and(|live| {
+        self.alerts.live.get(&no).is_some_and(|live| {
             let started = live.alert.request.not_before.is_none_or(|start| start <= now);
             live.lane() == lane && live.alert.state == AlertState::Running && started
         })
@@ -55,7 +56,7 @@ impl EngineActor {
 
     /// One segment of an alert; false if none could be made.
     fn dispatch_one(&mut self, no: AlertNo, lane: Lane, now: Timestamp) -> bool {
-        let Some(live) = self.live_alerts.get(&no) else { return false };
+        let Some(live) = self.alerts.live.get(&no) else { return false };
         let classes: Vec<u16> = live.ready_classes().collect();
         for class in classes {
             if class == NOWHERE {
@@ -82,25 +83,25 @@ impl EngineActor {
     ) -> Option<(Segment, u64)> {
         // What is read may be ahead of what was heard.
         let outcomes_from = self.outcomes.head().max(self.next_outcome);
-        let (blocks, parts) = (&mut self.blocks, &self.parts);
-        let live = self.live_alerts.get_mut(&no)?;
+        let Alerts { blocks, live, .. } = &mut self.alerts;
+        let live = live.get_mut(&no)?;
         let classifier = self.route_table.classifier.clone();
         let (route, route_no) = (&classifier.routes()[way], self.route_table.list[way].no);
         if live.metas.is_some() {
-            let letters = &mut |endpoint| blocks.entry_to_send(&*parts.store, no, endpoint);
-            let weigher = &*parts.weigher;
-            return ShortBuilder { route, route_no, room, weigher, outcomes_from, now, letters }
+            let entry = &mut |endpoint| blocks.entry_to_send(no, endpoint);
+            let weigher = &*self.parts.weigher;
+            return ShortBuilder { route, route_no, room, weigher, outcomes_from, now, entry }
                 .build(live, class);
         }
         let builder = Builder {
             route,
             route_no,
             room,
-            weigher: &*parts.weigher,
-            links: &*parts.links,
+            weigher: &*self.parts.weigher,
+            links: &*self.parts.links,
             outcomes_from,
             now,
-            blocks: &mut |endpoint| blocks.read(&*parts.store, no, endpoint),
+            blocks: &mut |endpoint| blocks.read(no, endpoint),
         };
         let segment = builder.build(live, class)?;
         let units = self.estimate(no, way) * segment.entries.len() as u64;
@@ -184,7 +185,7 @@ impl EngineActor {
         let channel = self.route_table.classifier.routes()[way].channel;
         let route = self.route_table.list[way].no;
         for entry in &segment.entries {
-            self.asked.note(channel, &entry.address, route, (no, entry.endpoint));
+            self.alerts.replies.note(channel, &entry.address, route, (no, entry.endpoint));
         }
     }
 
@@ -197,7 +198,7 @@ impl EngineActor {
         if let Some(&known) = self.estimates.get(&(no, way)) {
             return known;
         }
-        let sample = self.live_alerts.get(&no).and_then(|live| live.wording.sample(route.channel));
+        let sample = self.alerts.live.get(&no).and_then(|live| live.wording.sample(route.channel));
         let units = sample.map_or(1, |body| u64::from(self.parts.weigher.units(route, &body).max(1)));
         self.estimates.insert((no, way), units);
         units
@@ -237,28 +238,28 @@ impl EngineActor {
             let lane = &mut self.route_table.list[place].lanes[lane as usize];
             lane.under_way = lane.under_way.saturating_sub(units);
         }
-        if let Some(live) = self.live_alerts.get_mut(&no) {
+        if let Some(live) = self.alerts.live.get_mut(&no) {
             for &endpoint in endpoints {
-                live.edit(endpoint, now, |hot| hot.flags &= !IN_SEGMENT);
+                live.edit(endpoint, now, |cell| cell.flags &= !IN_SEGMENT);
             }
         }
-        self.touch(no);
+        self.alerts.touch(no);
     }
 
     /// No route takes these addresses: they are not sent, and the next device is called for.
     fn fail_nowhere(&mut self, no: AlertNo, now: Timestamp) {
-        let Some(live) = self.live_alerts.get_mut(&no) else { return };
+        let Some(live) = self.alerts.live.get_mut(&no) else { return };
         let mut missed = Vec::new();
         while let Some(endpoint) = live.next_ready(NOWHERE) {
-            live.edit(endpoint, now, |hot| {
-                hot.state = DeliveryState::Failed;
-                hot.reason = Reason::NoRoute;
+            live.edit(endpoint, now, |cell| {
+                cell.state = DeliveryState::Failed;
+                cell.reason = Reason::NoRoute;
             });
             missed.push(endpoint);
         }
-        self.touch(no);
+        self.alerts.touch(no);
         for endpoint in missed {
-            self.move_chain(no, endpoint, now, false);
+            self.alerts.move_chain(no, endpoint, now, false, |route| self.route_table.has_receipts(route));
         }
     }
 

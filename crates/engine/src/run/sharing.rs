@@ -229,7 +229,7 @@ impl EngineActor {
 
     /// Solves an alert of the store, if that was not done.
     fn look_up(&mut self, no: AlertNo, reply: Option<Reply<Solved>>) {
-        if self.live_alerts.contains_key(&no) || self.solving.holds(no) {
+        if self.alerts.live.contains_key(&no) || self.solving.holds(no) {
             return self.solve_once(no, None, reply);
         }
         let store = self.parts.store.clone();
@@ -264,7 +264,7 @@ impl EngineActor {
         if self.solving.holds(no) {
             return self.solving.wait_too(no, reply);
         }
-        if self.live_alerts.contains_key(&no) {
+        if self.alerts.live.contains_key(&no) {
             let solved = self.solved_as_told(no);
             if let Some(reply) = reply {
                 let _ = reply.send(solved.ok_or(EngineError::NotFound));

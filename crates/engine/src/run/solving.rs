@@ -119,7 +119,7 @@ impl EngineActor {
             Ok((live, _people)) => {
                 self.take_in(*live);
                 if !Arc::ptr_eq(classifier, &self.route_table.classifier) {
-                    self.reclassify(no);
+                    self.alerts.reclassify(no, &self.route_table.classifier);
                 }
                 let solved = self.solved_as_told(no);
                 for waiter in waiters {
@@ -157,19 +157,14 @@ impl EngineActor {
 
     /// An alert comes into memory.
     pub fn take_in(&mut self, live: LiveAlert) {
-        let no = live.alert.no;
         self.intake.register(&live.alert);
-        if !live.alert.state.is_final() {
-            self.running.insert(no);
-        }
-        self.live_alerts.insert(no, live);
-        self.touch(no);
+        self.alerts.insert(live);
     }
 
     pub fn solved_as_told(&self, no: AlertNo) -> Option<Solved> {
-        let live = self.live_alerts.get(&no)?;
+        let live = self.alerts.live.get(&no)?;
         let left_out = live.tally.in_state(DeliveryState::Excluded);
-        let reasons = crate::report::report(live, &self.words, self.now(), None, |_| None).reasons;
+        let reasons = crate::report::report(live, &self.alerts.strings, self.now(), None, |_| None).reasons;
         Some(Solved {
             alert: live.alert.clone(),
             endpoints: live.len() as u32 - left_out,

@@ -60,7 +60,7 @@ pub async fn start(owner: &mut EngineActor) -> Result<(), EngineError> {
     }
     mark_orphans(owner);
     tracing::info!(
-        alerts = owner.live_alerts.len(),
+        alerts = owner.alerts.live.len(),
         unsolved = unsolved.len(),
         segments = lost,
         "the engine is up"
@@ -68,8 +68,8 @@ pub async fn start(owner: &mut EngineActor) -> Result<(), EngineError> {
     for alert in unsolved {
         owner.solve(Box::new(alert), None);
     }
-    let all: Vec<AlertNo> = owner.live_alerts.keys().copied().collect();
-    all.into_iter().for_each(|no| owner.touch(no));
+    let all: Vec<AlertNo> = owner.alerts.live.keys().copied().collect();
+    all.into_iter().for_each(|no| owner.alerts.touch(no));
     Ok(())
 }
 
@@ -117,7 +117,14 @@ async fn take_up(owner: &mut EngineActor, alert: Alert) -> Result<(), EngineErro
     let observers = owner.parts.store.observers(no).await.map_err(store_error)?;
     let now = owner.now();
     let intake_to = owner.parts.store.intake_to().await.map_err(store_error)?;
-    let live = load_to(&owner.parts, &owner.route_table.classifier, &mut owner.words, alert, now, intake_to)?;
+    let live = load_to(
+        &owner.parts,
+        &owner.route_table.classifier,
+        &mut owner.alerts.strings,
+        alert,
+        now,
+        intake_to,
+    )?;
     owner.observe_all(&live.alert, observers, now);
     owner.take_in(live);
     Ok(())
@@ -126,7 +133,7 @@ async fn take_up(owner: &mut EngineActor, alert: Alert) -> Result<(), EngineErro
 /// Only the last message stream of a class takes messages.
 fn close_all_but_the_last(owner: &mut EngineActor) {
     for no in owner.intake.closed() {
-        if let Some(metas) = owner.live_alerts.get_mut(&no).and_then(|live| live.metas.as_mut()) {
+        if let Some(metas) = owner.alerts.live.get_mut(&no).and_then(|live| live.metas.as_mut()) {
             metas.closed = true;
         }
     }
@@ -265,26 +272,26 @@ fn mark_segment(owner: &mut EngineActor, place: usize, lane: usize, index: u64, 
     way.lanes[lane].segments.push_back((index, segment.outcomes_from));
     let no = way.no;
     let channel = owner.route_table.classifier.routes()[place].channel;
-    let Some(live) = owner.live_alerts.get_mut(&segment.alert) else { return };
+    let Some(live) = owner.alerts.live.get_mut(&segment.alert) else { return };
     for entry in &segment.entries {
-        let Some(hot) = live.hot(entry.endpoint) else { continue };
-        let under_way =
-            hot.last < entry.attempt || (hot.last == entry.attempt && hot.state == DeliveryState::Submitted);
-        if !under_way || hot.flags & IN_SEGMENT != 0 {
+        let Some(cell) = live.cell(entry.endpoint) else { continue };
+        let under_way = cell.last < entry.attempt
+            || (cell.last == entry.attempt && cell.state == DeliveryState::Submitted);
+        if !under_way || cell.flags & IN_SEGMENT != 0 {
             continue;
         }
-        live.edit(entry.endpoint, now, |hot| {
-            hot.flags |= IN_SEGMENT;
-            if hot.last < entry.attempt {
-                hot.flags &= !BEGUN;
+        live.edit(entry.endpoint, now, |cell| {
+            cell.flags |= IN_SEGMENT;
+            if cell.last < entry.attempt {
+                cell.flags &= !BEGUN;
             }
-            hot.last = entry.attempt;
-            if hot.route == NO_ROUTE {
-                hot.route = no;
+            cell.last = entry.attempt;
+            if cell.route == NO_ROUTE {
+                cell.route = no;
             }
         });
         if segment.answer {
-            owner.asked.note(channel, &entry.address, no, (segment.alert, entry.endpoint));
+            owner.alerts.replies.note(channel, &entry.address, no, (segment.alert, entry.endpoint));
         }
         let units = match &entry.own {
             Some(own) if live.metas.is_some() && route.rate > 0.0 => {
@@ -300,14 +307,14 @@ fn mark_segment(owner: &mut EngineActor, place: usize, lane: usize, index: u64, 
 /// What was about to be written by a route that is no longer configured has nobody left to say what became of
 /// it.
 fn mark_orphans(owner: &mut EngineActor) {
-    let all: Vec<AlertNo> = owner.live_alerts.keys().copied().collect();
+    let all: Vec<AlertNo> = owner.alerts.live.keys().copied().collect();
     for no in all {
-        let Some(live) = owner.live_alerts.get(&no) else { continue };
-        let is_orphan = |hot: &crate::record::delivery_cell::DeliveryCell| {
-            hot.state == DeliveryState::Submitted && hot.flags & IN_SEGMENT == 0
+        let Some(live) = owner.alerts.live.get(&no) else { continue };
+        let is_orphan = |cell: &crate::record::delivery_cell::DeliveryCell| {
+            cell.state == DeliveryState::Submitted && cell.flags & IN_SEGMENT == 0
         };
         let orphans: Vec<EndpointNo> =
-            live.each().filter(|(_, hot)| is_orphan(hot)).map(|(at, _)| at).collect();
+            live.each().filter(|(_, cell)| is_orphan(cell)).map(|(at, _)| at).collect();
         for endpoint in orphans {
             owner.take_orphan(no, endpoint);
         }
@@ -320,13 +327,14 @@ async fn note_all_asked(owner: &mut EngineActor) -> Result<(), EngineError> {
     let now = owner.now();
     for alert in owner.parts.store.asking_alerts(now).await.map_err(store_error)? {
         let no = alert.no;
-        match owner.live_alerts.remove(&no) {
+        match owner.alerts.live.remove(&no) {
             Some(live) => {
                 note_asked(owner, &live);
-                owner.live_alerts.insert(no, live);
+                owner.alerts.live.insert(no, live);
             }
             None if alert.state.is_final() => {
-                let live = load(&owner.parts, &owner.route_table.classifier, &mut owner.words, alert, now)?;
+                let live =
+                    load(&owner.parts, &owner.route_table.classifier, &mut owner.alerts.strings, alert, now)?;
                 note_asked(owner, &live);
             }
             None => {}
@@ -344,9 +352,9 @@ fn note_asked(owner: &mut EngineActor, live: &LiveAlert) {
     while let Ok(Some(block)) = owner.parts.store.roster_block(live.alert.no, at) {
         for (i, entry) in block.entries.iter().enumerate() {
             let endpoint = EndpointNo(block.first.0 + i as u32);
-            let (Some(channel), Some(hot)) = (entry.channel, live.hot(endpoint)) else { continue };
-            if hot.last > 0 {
-                owner.asked.note(channel, &entry.address, hot.route, (live.alert.no, endpoint));
+            let (Some(channel), Some(cell)) = (entry.channel, live.cell(endpoint)) else { continue };
+            if cell.last > 0 {
+                owner.alerts.replies.note(channel, &entry.address, cell.route, (live.alert.no, endpoint));
             }
         }
         at = EndpointNo(block.first.0 + ROSTER_BLOCK_ENDPOINTS as u32);
@@ -371,7 +379,7 @@ impl EngineActor {
             }
         };
         let now = self.now();
-        match load(&self.parts, &self.route_table.classifier, &mut self.words, alert, now) {
+        match load(&self.parts, &self.route_table.classifier, &mut self.alerts.strings, alert, now) {
             Ok(mut live) => {
                 live.finished = live.finished.map(|_| now);
                 note_asked(self, &live);
@@ -403,7 +411,7 @@ impl EngineActor {
     /// Routes changed: what may take whom is asked anew.
     pub fn change_routes(&mut self, routes: Vec<records::Route>) -> Result<(), EngineError> {
         let mut route_table =
-            super::route_table::RouteTable::of(&self.parts, routes.clone(), &mut self.words)?;
+            super::route_table::RouteTable::of(&self.parts, routes.clone(), &mut self.alerts.strings)?;
         Arc::make_mut(&mut self.parts).routes = routes;
         let mut gone = Vec::new();
         for old in std::mem::take(&mut self.route_table.list) {
@@ -419,28 +427,12 @@ impl EngineActor {
         gone.iter().for_each(|queued| self.take_back(&queued.of));
         self.health_seen = u64::MAX;
         self.estimates.clear();
-        let running: Vec<AlertNo> = self.running.iter().copied().collect();
+        let running: Vec<AlertNo> = self.alerts.running.iter().copied().collect();
         for no in running {
-            self.reclassify(no);
-            self.touch(no);
+            self.alerts.reclassify(no, &self.route_table.classifier);
+            self.alerts.touch(no);
         }
         Ok(())
-    }
-
-    pub fn reclassify(&mut self, no: AlertNo) {
-        let Some(live) = self.live_alerts.get(&no) else { return };
-        let is_standing = live.metas.is_some();
-        for endpoint in live.waiting() {
-            let entry = if is_standing {
-                self.letter(no, endpoint)
-            } else {
-                let block = self.block(no, endpoint);
-                block.and_then(|block| block.entries.get((endpoint.0 - block.first.0) as usize).cloned())
-            };
-            if let (Some(entry), Some(live)) = (entry, self.live_alerts.get_mut(&no)) {
-                live.reclassify(endpoint, &entry, &self.route_table.classifier);
-            }
-        }
     }
 }
 
@@ -483,13 +475,13 @@ impl EngineActor {
             ActorCommand::Solved { .. } => {}
             ActorCommand::Look { no, reply } => {
                 let now = self.now();
-                let look = self.live_alerts.get(&no).map(|live| live.alert.clone()).zip(self.report(no, now));
+                let look = self.alerts.live.get(&no).map(|live| live.alert.clone()).zip(self.report(no, now));
                 let _ = reply.send(look.map(|(alert, report)| super::command::Look { alert, report }));
             }
             ActorCommand::Deliveries { no, wanted, reply } => _ = reply.send(self.deliveries(no, wanted)),
             ActorCommand::Steer { no, verb, reply } => self.steer(no, verb, reply),
             ActorCommand::Watch { no, reply } => {
-                let watch = self.running.contains(&no) || self.solving.holds(no);
+                let watch = self.alerts.running.contains(&no) || self.solving.holds(no);
                 let _ = reply.send(watch.then(|| self.publisher.watch(no)));
             }
             ActorCommand::Observe { no, observer, request } => {

@@ -110,7 +110,7 @@ pub fn topics_of_words(bus: &dyn bus::Bus) -> Result<Vec<String>, bus::BusError>
 impl EngineActor {
     /// Tells what happened to messages of these alerts and was not told yet.
     pub fn tell_what_happened(&mut self) {
-        let touched: Vec<AlertNo> = self.touched.iter().copied().collect();
+        let touched: Vec<AlertNo> = self.alerts.touched.iter().copied().collect();
         for no in touched {
             self.tell_fates(no, "", "");
         }
@@ -118,18 +118,18 @@ impl EngineActor {
 
     /// Tells what happened to messages of an alert, with the network's words and id where there are any.
     pub fn tell_fates(&mut self, no: AlertNo, text: &str, carrier_id: &str) {
-        let Some(live) = self.live_alerts.get_mut(&no) else { return };
+        let Some(live) = self.alerts.live.get_mut(&no) else { return };
         let Some(metas) = live.metas.as_mut().filter(|metas| !metas.happened.is_empty()) else { return };
         for happened in std::mem::take(&mut metas.happened) {
-            let Some(entry) = self.letter(no, happened.endpoint) else { continue };
+            let Some(entry) = self.alerts.entry(no, happened.endpoint) else { continue };
             let route = self.route_of(no, happened.endpoint);
             self.tell_fate(&happened, entry, route, text, carrier_id);
         }
     }
 
     fn route_of(&self, no: AlertNo, endpoint: EndpointNo) -> String {
-        let hot = self.live_alerts.get(&no).and_then(|live| live.hot(endpoint));
-        hot.and_then(|hot| self.words.route(hot.route)).unwrap_or_default().to_owned()
+        let cell = self.alerts.live.get(&no).and_then(|live| live.cell(endpoint));
+        cell.and_then(|cell| self.alerts.strings.route(cell.route)).unwrap_or_default().to_owned()
     }
 
     fn tell_fate(

@@ -20,10 +20,10 @@ impl EngineActor {
         if self.solving.holds(no) {
             return self.solving.defer(no, verb, reply);
         }
-        if !self.live_alerts.contains_key(&no) && !self.read_back(no) {
+        if !self.alerts.live.contains_key(&no) && !self.read_back(no) {
             return self.steer_unsolved(no, verb, reply);
         }
-        let Some(live) = self.live_alerts.get(&no) else { return };
+        let Some(live) = self.alerts.live.get(&no) else { return };
         let state = live.alert.state;
         // What stands in it is its clients' to take back; only the flow is ours to hold.
         if live.metas.is_some() && !matches!(verb, Steer::Pause | Steer::Resume) {
@@ -72,7 +72,7 @@ impl EngineActor {
 
     fn carry_out_verb(&mut self, no: AlertNo, verb: Steer, next: AlertState) {
         let now = self.now();
-        let Some(live) = self.live_alerts.get_mut(&no) else { return };
+        let Some(live) = self.alerts.live.get_mut(&no) else { return };
         live.alert.state = next;
         live.alert.version += 1;
         live.alert.note.clear();
@@ -81,22 +81,22 @@ impl EngineActor {
                 live.end_waiting(Reason::Cancelled, now);
                 live.alert.note = CANCELLED.to_owned();
                 live.finished = Some(now);
-                self.running.remove(&no);
+                self.alerts.running.remove(&no);
                 self.publisher.note_end(no);
             }
             Steer::RetryFailed => {
                 live.retry_failed(now);
                 live.finished = None;
-                self.running.insert(no);
+                self.alerts.running.insert(no);
             }
             Steer::Pause | Steer::Resume | Steer::Approve => {}
         }
-        self.touch(no);
+        self.alerts.touch(no);
     }
 
     /// Gateways are told first: what SQL says must already hold.
     fn write_and_reply(&mut self, no: AlertNo, state: AlertState, reply: Reply<Alert>) {
-        let Some(live) = self.live_alerts.get(&no) else { return };
+        let Some(live) = self.alerts.live.get(&no) else { return };
         let alert = live.alert.clone();
         let (retained, store, at) = (self.control.clone(), self.parts.store.clone(), self.now());
         let told = match state {
@@ -126,15 +126,15 @@ impl EngineActor {
 
     /// A page of deliveries of an alert in memory.
     pub fn deliveries(&self, no: AlertNo, wanted: Wanted) -> Option<Vec<Delivery>> {
-        let live = self.live_alerts.get(&no)?;
+        let live = self.alerts.live.get(&no)?;
         let fits = |state: DeliveryState| wanted.state.is_none_or(|wanted| wanted == state);
         let found = live
             .each()
             .skip(wanted.from.0 as usize)
             .take(LOOKED_THROUGH_MAX)
-            .filter(|(_, hot)| fits(hot.state))
+            .filter(|(_, cell)| fits(cell.state))
             .take(wanted.limit);
-        Some(found.filter_map(|(endpoint, _)| live.delivery(endpoint, &self.words)).collect())
+        Some(found.filter_map(|(endpoint, _)| live.delivery(endpoint, &self.alerts.strings)).collect())
     }
 
     /// How things stand.
@@ -144,9 +144,9 @@ impl EngineActor {
             routes: routes.map(|(route, way)| (route.clone(), way.health.clone())).collect(),
             backlog: self.outcomes.head().saturating_sub(self.next_outcome),
             intake: self.intake.waiting(),
-            alerts: self.live_alerts.len(),
-            running: self.running.len(),
-            deliveries: self.live_alerts.values().map(crate::record::LiveAlert::len).sum(),
+            alerts: self.alerts.live.len(),
+            running: self.alerts.running.len(),
+            deliveries: self.alerts.live.values().map(crate::record::LiveAlert::len).sum(),
             carrier_ids: self.ids.len(),
             unmatched_receipts: self.ids.unmatched,
         }

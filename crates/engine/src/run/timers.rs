@@ -24,7 +24,7 @@ impl EngineActor {
     pub fn look_at_moments(&mut self, now: Timestamp) {
         self.look_at_standing(now);
         self.forget_confirmations(now);
-        let running: Vec<AlertNo> = self.running.iter().copied().collect();
+        let running: Vec<AlertNo> = self.alerts.running.iter().copied().collect();
         for no in running {
             self.free_due(no, now);
             self.escalate(no, now);
@@ -37,16 +37,16 @@ impl EngineActor {
     }
 
     fn free_due(&mut self, no: AlertNo, now: Timestamp) {
-        let Some(live) = self.live_alerts.get_mut(&no) else { return };
+        let Some(live) = self.alerts.live.get_mut(&no) else { return };
         if live.next_due().is_some_and(|due| due <= now) {
             live.free_due(now);
-            self.touch(no);
+            self.alerts.touch(no);
         }
     }
 
     /// Who was not heard of in time calls for their next device.
     fn escalate(&mut self, no: AlertNo, now: Timestamp) {
-        let Some(live) = self.live_alerts.get_mut(&no) else { return };
+        let Some(live) = self.alerts.live.get_mut(&no) else { return };
         if live.chains.is_none()
             || now.us_since(live.escalated_at) < ESCALATE_EVERY_US
             || live.alert.state != AlertState::Running
@@ -56,18 +56,19 @@ impl EngineActor {
         live.escalated_at = now;
         let overdue = self.overdue(no, now);
         for endpoint in overdue {
-            let Some(live) = self.live_alerts.get_mut(&no) else { return };
-            live.edit(endpoint, now, |hot| hot.flags |= ESCALATED);
+            let Some(live) = self.alerts.live.get_mut(&no) else { return };
+            live.edit(endpoint, now, |cell| cell.flags |= ESCALATED);
             let live = &*live;
             let moves: Vec<Move> = live.chains.as_ref().map_or_else(Vec::new, |chains| {
-                chains.next(endpoint, |at| live.standing(at, |route| self.route_table.has_receipts(route)))
+                chains
+                    .next(endpoint, |at| live.device_state(at, |route| self.route_table.has_receipts(route)))
             });
-            self.apply_moves(no, &moves, now);
+            self.alerts.apply_moves(no, &moves, now);
         }
     }
 
     fn overdue(&self, no: AlertNo, now: Timestamp) -> Vec<EndpointNo> {
-        let Some(live) = self.live_alerts.get(&no) else { return Vec::new() };
+        let Some(live) = self.alerts.live.get(&no) else { return Vec::new() };
         let Some(chains) = &live.chains else { return Vec::new() };
         let timeout_s = i64::from(self.parts.settings.receipt_timeout_s);
         let is_overdue = |endpoint: EndpointNo, since: Timestamp, state: DeliveryState| {
@@ -81,22 +82,22 @@ impl EngineActor {
             })
         };
         live.each()
-            .filter(|(_, hot)| hot.flags & ESCALATED == 0)
-            .filter(|(_, hot)| {
+            .filter(|(_, cell)| cell.flags & ESCALATED == 0)
+            .filter(|(_, cell)| {
                 matches!(
-                    hot.state,
+                    cell.state,
                     DeliveryState::Accepted | DeliveryState::Delivered | DeliveryState::Unknown
                 )
             })
-            .filter_map(|(endpoint, hot)| {
-                let since = moment(live.alert.created, hot.accepted.max(hot.submitted))?;
-                is_overdue(endpoint, since, hot.state).then_some(endpoint)
+            .filter_map(|(endpoint, cell)| {
+                let since = moment(live.alert.created, cell.accepted.max(cell.submitted))?;
+                is_overdue(endpoint, since, cell.state).then_some(endpoint)
             })
             .collect()
     }
 
     fn expire(&mut self, no: AlertNo, now: Timestamp) {
-        let Some(live) = self.live_alerts.get_mut(&no) else { return };
+        let Some(live) = self.alerts.live.get_mut(&no) else { return };
         if live.alert.request.expires > now || live.alert.state.is_final() {
             return;
         }
@@ -107,15 +108,15 @@ impl EngineActor {
 
     /// Alerts whose every delivery is where it will stay.
     pub fn finish_what_is_done(&mut self, now: Timestamp) {
-        if self.touched.is_empty() {
+        if self.alerts.touched.is_empty() {
             return;
         }
-        self.touched_last = None;
-        let touched: Vec<AlertNo> = self.touched.drain().collect();
+        self.alerts.touched_last = None;
+        let touched: Vec<AlertNo> = self.alerts.touched.drain().collect();
         for no in touched {
             self.publisher.note_change(no);
             // What ends after its time has expired, also when the gateways are the first to say so.
-            let done = self.live_alerts.get(&no).is_some_and(|live| {
+            let done = self.alerts.live.get(&no).is_some_and(|live| {
                 live.alert.state == AlertState::Running
                     && live.metas.as_ref().is_none_or(|metas| metas.closed)
                     && live.tally.pending(|route| self.route_table.has_receipts(route)) == 0
@@ -129,21 +130,21 @@ impl EngineActor {
 
     /// Moves an alert to a final state. It is written when its deliveries are.
     pub fn end(&mut self, no: AlertNo, state: AlertState, note: &str, now: Timestamp) {
-        let Some(live) = self.live_alerts.get_mut(&no) else { return };
+        let Some(live) = self.alerts.live.get_mut(&no) else { return };
         live.alert.state = state;
         live.alert.version += 1;
         live.alert.note = note.to_owned();
         live.finished = Some(now);
         let change = StateChange { no, state, version: live.alert.version, note: note.to_owned(), at: now };
         self.folding.finished.push(change);
-        self.running.remove(&no);
-        self.unfolded.insert(no);
+        self.alerts.running.remove(&no);
+        self.alerts.unfolded.insert(no);
         self.publisher.note_end(no);
     }
 
     /// Tells gateways whether an alert may be sent.
     pub fn set_control(&mut self, no: AlertNo, state: ControlState) {
-        let Some(live) = self.live_alerts.get(&no) else { return };
+        let Some(live) = self.alerts.live.get(&no) else { return };
         let control = Control { alert: no, state, version: live.alert.version }.encode();
         let retained = self.control.clone();
         self.send_out(async move {
@@ -156,27 +157,28 @@ impl EngineActor {
 
     /// Alerts that have been final for a while leave memory.
     fn let_go(&mut self, now: Timestamp) {
-        if self.folding.is_under_way() || self.live_alerts.len() == self.running.len() {
+        if self.folding.is_under_way() || self.alerts.live.len() == self.alerts.running.len() {
             return;
         }
         let linger = i64::from(self.parts.settings.linger_s);
         let mut finished: Vec<(Timestamp, AlertNo)> = self
-            .live_alerts
+            .alerts
+            .live
             .values()
-            .filter(|live| may_leave(live) && !self.unfolded.contains(&live.alert.no))
+            .filter(|live| may_leave(live) && !self.alerts.unfolded.contains(&live.alert.no))
             .filter_map(|live| Some((live.finished?, live.alert.no)))
             .collect();
         finished.sort_unstable();
-        let over = self.live_alerts.len().saturating_sub(ALERTS_KEPT_MAX).max(self.over_messages(&finished));
+        let over = self.alerts.live.len().saturating_sub(ALERTS_KEPT_MAX).max(self.over_messages(&finished));
         let is_old =
             |(place, (at, _)): &(usize, (Timestamp, AlertNo))| *place < over || at.plus_s(linger) < now;
         let old: Vec<AlertNo> =
             finished.into_iter().enumerate().filter(is_old).map(|(_, (_, no))| no).collect();
         for no in old {
-            if let Some(live) = self.live_alerts.remove(&no) {
+            if let Some(live) = self.alerts.live.remove(&no) {
                 self.intake.forget(&live.alert);
                 if live.alert.request.require_answer && live.alert.request.expires <= now {
-                    self.asked.forget(no);
+                    self.alerts.replies.forget(no);
                 }
             }
             self.estimates.retain(|(alert, _), _| *alert != no);
@@ -193,7 +195,8 @@ impl EngineActor {
     /// How many of the finished, oldest first, must go so that the messages of the rest are within the limit.
     fn over_messages(&self, finished: &[(Timestamp, AlertNo)]) -> usize {
         let len = |no: &AlertNo| {
-            self.live_alerts
+            self.alerts
+                .live
                 .get(no)
                 .filter(|live| live.metas.is_some())
                 .map_or(0, crate::record::LiveAlert::len)

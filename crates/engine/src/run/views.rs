@@ -101,7 +101,7 @@ impl Engine {
             let live = starting::load(&parts, &Classifier::new(Vec::new()), &mut words, alert, now)?;
             let from = live.each().skip(wanted.from.0 as usize);
             let fitting = from
-                .filter(|(_, hot)| wanted.state.is_none_or(|state| state == hot.state))
+                .filter(|(_, cell)| wanted.state.is_none_or(|state| state == cell.state))
                 .take(wanted.limit);
             Ok(fitting.filter_map(|(endpoint, _)| live.delivery(endpoint, &words)).collect())
         };
