@@ -2,7 +2,7 @@
 
 use super::actor::{EngineActor, bus_error};
 use crate::api::{EngineError, Event, Parts, Report};
-use crate::report::{self, RouteView};
+use crate::report;
 use records::{AlertNo, CallbackEvent, CallbackRequest, EndpointNo, Notice, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -158,7 +158,7 @@ impl EngineActor {
         if let Some(watcher) = self.publisher.watchers.get(&no) {
             let _ = watcher.events.send(Event::Answer { endpoint, answer });
         }
-        let now = self.now();
+        let now = self.context.now();
         if self.publisher.observers.contains_key(&no)
             && let Some(report) = self.report(no, now)
         {
@@ -190,7 +190,7 @@ impl EngineActor {
             return;
         }
         let topic = self.publisher.notices.clone();
-        self.send_out(async move {
+        self.context.spawn_logged(async move {
             let slices: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
             topic
                 .append(&slices)
@@ -203,43 +203,9 @@ impl EngineActor {
     /// The report of an alert in memory.
     pub fn report(&self, no: AlertNo, now: Timestamp) -> Option<Arc<Report>> {
         let live = self.alerts.live.get(&no)?;
-        let view = |name: &str| {
-            let place = self.route_table.classifier.routes().iter().position(|route| route.name == name)?;
-            Some(RouteView::new(
-                &self.route_table.classifier.routes()[place],
-                self.route_table.list[place].health.as_ref(),
-            ))
-        };
-        Some(Arc::new(report::report(live, &self.alerts.strings, now, self.eta(no, now), view)))
-    }
-
-    /// Seconds until everything that is ready is with its carriers: units over the rates of the ways they may
-    /// take, behind what is under way there already.
-    fn eta(&self, no: AlertNo, now: Timestamp) -> Option<f64> {
-        let live = self.alerts.live.get(&no)?;
-        if live.alert.state.is_final() {
-            return Some(0.0);
-        }
-        let mut longest: f64 = 0.0;
-        for class in live.ready_classes() {
-            let tiers = self.route_table.classifier.tiers(class);
-            let tier = tiers.first()?;
-            let rates: Vec<f64> =
-                tier.iter().map(|&i| self.route_table.classifier.routes()[i].rate).collect();
-            let rate = if rates.contains(&0.0) { live.rate_now(now) } else { rates.iter().sum() };
-            let before: u64 = tier
-                .iter()
-                .flat_map(|&i| self.route_table.list[i].lanes.iter())
-                .map(|lane| lane.under_way)
-                .sum();
-            let each = tier.first().and_then(|&i| self.estimates.get(&(no, i))).copied().unwrap_or(1);
-            let units = u64::from(live.ready_in(class)) * each + before;
-            if rate <= 0.0 {
-                return None;
-            }
-            longest = longest.max(units as f64 / rate);
-        }
-        Some((longest * 10.0).round() / 10.0)
+        let view = |name: &str| self.dispatcher.view(name);
+        let eta = self.dispatcher.eta(live, now);
+        Some(Arc::new(report::report(live, &self.alerts.strings, now, eta, view)))
     }
 }
 

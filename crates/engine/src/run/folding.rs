@@ -4,7 +4,7 @@
 
 use super::actor::{BackgroundResult, EngineActor, bus_error};
 use super::blocks::Key;
-use super::sharing::LeaderGuard;
+use super::context::LeaderGuard;
 use crate::api::{EngineError, Parts};
 use crate::record::LiveAlert;
 use records::{AlertNo, AlertState, Delivery, EndpointNo, Timestamp};
@@ -96,11 +96,11 @@ impl EngineActor {
         }
         let waits = now.us_since(self.folding.begun) < FOLD_EVERY_US && now >= self.folding.begun;
         let nothing = self.alerts.unfolded.is_empty()
-            && self.folding.folded_to == self.next_outcome
+            && self.folding.folded_to == self.outcomes.next
             && self.folding.intake_to == self.intake.next
             && self.alerts.blocks.is_clean()
             && self.folding.finished.is_empty();
-        let urgent = self.stopping.is_some() || !self.folding.finished.is_empty();
+        let urgent = self.context.is_stopping() || !self.folding.finished.is_empty();
         if nothing || (waits && !urgent) {
             return;
         }
@@ -116,11 +116,11 @@ impl EngineActor {
         let changes = std::mem::take(&mut self.folding.finished);
         let (blocks, keys) = self.alerts.blocks.take_dirty();
         let mut ids = std::mem::take(&mut self.folding.ids_left);
-        ids.extend(self.ids.take_unsaved(now));
+        ids.extend(self.outcomes.carrier_ids.take_unsaved(now));
         let ids = Arc::new(ids);
         self.folding.under_way = Some(UnderWay {
             ids: ids.clone(),
-            position: self.next_outcome,
+            position: self.outcomes.next,
             intake_to: self.intake.next,
             blocks: keys,
             ready: None,
@@ -162,8 +162,9 @@ impl EngineActor {
             return;
         }
         let Some((_, slice, ids)) = fold.ready.take() else { return };
-        let (store, topic, guard) = (self.parts.store.clone(), self.folding.ids.clone(), self.guard());
-        self.background.push(Box::pin(async move {
+        let (store, topic, guard) =
+            (self.context.parts.store.clone(), self.folding.ids.clone(), self.context.guard());
+        self.context.background.push(Box::pin(async move {
             // Ids first: a receipt must find its delivery once the outcome that told the id is let go of.
             if !guard.holds() {
                 return BackgroundResult::Folded(Err(store::StoreError::Unreachable {
@@ -184,9 +185,8 @@ impl EngineActor {
     /// A slice is in SQL, or was refused.
     pub fn folded(&mut self, result: Result<(), store::StoreError>) {
         if let Err(error) = result {
-            if let (store::StoreError::Fenced { .. }, Some(sharing)) = (&error, &mut self.sharing) {
-                sharing.lost = true;
-                return;
+            if matches!(error, store::StoreError::Fenced { .. }) && self.context.is_shared() {
+                return self.context.note_lead_lost();
             }
             return self.fold_failed(&error);
         }
@@ -212,8 +212,8 @@ impl EngineActor {
 
     /// Writes a change of state.
     pub fn write_change(&mut self, change: StateChange) {
-        let store = self.parts.store.clone();
-        self.send_out(async move {
+        let store = self.context.parts.store.clone();
+        self.context.spawn_logged(async move {
             let written =
                 store.set_alert_state(change.no, change.state, change.version, &change.note, change.at).await;
             written.map_err(|error| format!("alert {}: its state could not be written: {error}", change.no))
@@ -238,46 +238,28 @@ impl EngineActor {
         }
         self.folding.finished.extend(fold.changes);
         // Finished alerts make a fold urgent; a full disk must not make it spin.
-        self.folding.begun = self.now();
-        if self.stopping.is_some() {
+        self.folding.begun = self.context.now();
+        if self.context.is_stopping() {
             self.alerts.touched_last = None;
             self.alerts.unfolded.clear();
             self.folding.finished.clear();
         }
     }
 
-    /// Outcomes below have been taken in by all who read them beside record.
-    fn taken_by_others(&self) -> Result<u64, bus::BusError> {
-        let mut taken = u64::MAX;
-        for name in &self.parts.settings.outcome_groups {
-            taken = taken.min(self.parts.bus.group(records::OUTCOMES, name)?.low_water());
-        }
-        Ok(taken)
-    }
-
     fn trim(&mut self) {
-        let now = self.now();
+        let now = self.context.now();
         if now.us_since(self.folding.trimmed) < TRIM_EVERY_US && now >= self.folding.trimmed {
             return;
         }
         self.folding.trimmed = now;
-        let needed = self.route_table.outcomes_needed_from().unwrap_or(u64::MAX);
+        let needed = self.dispatcher.routes.outcomes_needed_from().unwrap_or(u64::MAX);
         let below = self.folding.folded_to.min(needed);
-        let trimmed = self.taken_by_others().and_then(|taken| self.outcomes.trim(below.min(taken)));
-        if let Err(error) = trimmed {
-            tracing::warn!(%error, "outcomes could not be trimmed");
-        }
+        self.outcomes.trim(below, &self.context.parts, now);
         if let Err(error) = self.intake.topic.trim(self.folding.intake_to) {
             tracing::warn!(%error, "intake could not be trimmed");
         }
         let _ = self.inbound.trim(self.inbound.head().saturating_sub(INBOUND_KEPT));
-        for lane in self.route_table.list.iter().flat_map(|way| way.lanes.iter()) {
-            let low = lane.group.low_water();
-            if low > lane.topic.low() {
-                let _ = lane.topic.trim(low);
-            }
-        }
-        self.ids.forget(now.plus_s(-i64::from(self.parts.settings.carrier_ids_s)));
+        self.dispatcher.trim();
     }
 }
 

@@ -206,8 +206,8 @@ pub fn same_number(a: &str, b: &str) -> bool {
 impl EngineActor {
     /// Takes what platforms handed in.
     pub fn take_intake(&mut self) {
-        let now = self.now();
-        if !self.intake.is_open(now) || self.stopping.is_some() {
+        let now = self.context.now();
+        if !self.intake.is_open(now) || self.context.is_stopping() {
             return;
         }
         self.intake.paused_until = None;
@@ -273,7 +273,7 @@ impl EngineActor {
         let mut entry = entry(id, message);
         entry.excluded = stopped.then_some(Reason::OptedOut);
         let Some(live) = self.alerts.live.get_mut(&no) else { return };
-        let endpoint = live.take_message(&entry, &self.route_table.classifier, now);
+        let endpoint = live.take_message(&entry, &self.dispatcher.routes.classifier, now);
         if !self.alerts.blocks.push(no, endpoint, entry) {
             tracing::error!(
                 alert = no.0,
@@ -305,9 +305,9 @@ impl EngineActor {
         // Only who wants nothing is not known yet.
         let is_there = standing.is_some_and(|standing| standing.stops.is_none()) && known.is_some();
         let alert = (!is_there).then(|| standing_alert(message, index, now));
-        let (store, account) = (self.parts.store.clone(), message.account.clone());
+        let (store, account) = (self.context.parts.store.clone(), message.account.clone());
         self.intake.opening += 1;
-        self.background.push(Box::pin(async move {
+        self.context.background.push(Box::pin(async move {
             let opened = make(&*store, &account, alert).await;
             BackgroundResult::Opened(Box::new(StreamOpened { account, class, alert: opened }))
         }));
@@ -316,7 +316,7 @@ impl EngineActor {
     /// A message stream is there now.
     pub fn opened(&mut self, opened: Box<StreamOpened>) {
         self.intake.opening -= 1;
-        let now = self.now();
+        let now = self.context.now();
         let (alert, stops) = match opened.alert {
             Ok(made) => made,
             Err(error) => {
@@ -360,13 +360,13 @@ impl EngineActor {
     pub async fn replay_intake(&mut self, to: u64) -> Result<(), EngineError> {
         use futures_util::stream::StreamExt;
         self.intake.next =
-            self.parts.store.intake_to().await.map_err(store_error)?.max(self.intake.topic.low());
+            self.context.parts.store.intake_to().await.map_err(store_error)?.max(self.intake.topic.low());
         self.intake.replayed_to = to;
         while self.intake.next < self.intake.replayed_to {
             let before = self.intake.next;
             self.take_intake();
             while self.intake.opening > 0 {
-                match self.background.next().await {
+                match self.context.background.next().await {
                     Some(BackgroundResult::Opened(opened)) => {
                         if let Err(error) = &opened.alert {
                             return Err(store_error(error.clone()));

@@ -2,7 +2,7 @@
 
 use super::actor::{BackgroundResult, EngineActor, bus_error};
 use super::command::{ActorCommand, Reply};
-use super::sharing::LeaderGuard;
+use super::context::LeaderGuard;
 use crate::messages::{Steered, Wanted};
 use crate::record::delivery_cell::{IN_SEGMENT, STEERED};
 use records::{
@@ -57,7 +57,7 @@ impl EngineActor {
                 let _ = reply.send(Ok(self.look_at_message(&account, id)));
             }
             ActorCommand::CancelMessage { account, id, reply } => {
-                let at = self.now();
+                let at = self.context.now();
                 self.steer_message(&account, Intake::Cancel { id, at }, reply);
             }
             ActorCommand::ReplaceMessage { account, change, reply, .. } => {
@@ -115,7 +115,7 @@ impl EngineActor {
     }
 
     fn cancel_messages(&mut self, account: &str, wanted: &Wanted, reply: Reply<u64>) {
-        let at = self.now();
+        let at = self.context.now();
         let mut changes = Vec::new();
         for no in self.intake.alerts_of(account) {
             let waiting = self.alerts.live.get(&no).map_or_else(Vec::new, |live| live.waiting());
@@ -141,7 +141,7 @@ impl EngineActor {
 
     /// What is about to change is not sent meanwhile; it changes when that is on disk.
     fn steer_all(&mut self, changes: Vec<(AlertNo, EndpointNo, Intake)>, reply: SteeringReply) {
-        let now = self.now();
+        let now = self.context.now();
         let mut kept = Vec::with_capacity(changes.len());
         for (no, endpoint, change) in changes {
             if let Some(live) = self.alerts.live.get_mut(&no) {
@@ -149,8 +149,8 @@ impl EngineActor {
             }
             kept.push(change);
         }
-        let (topic, guard) = (self.intake.topic.clone(), self.guard());
-        self.background.push(Box::pin(async move {
+        let (topic, guard) = (self.intake.topic.clone(), self.context.guard());
+        self.context.background.push(Box::pin(async move {
             BackgroundResult::Steered(put_down(kept, &*topic, &guard, reply).await)
         }));
     }
@@ -181,7 +181,7 @@ impl EngineActor {
 
     fn let_go_of(&mut self, change: &Intake) {
         let (Intake::Cancel { id, .. } | Intake::Replace { id, .. }) = change else { return };
-        let now = self.now();
+        let now = self.context.now();
         let Some((no, endpoint)) = self.find(None, *id) else { return };
         if let Some(live) = self.alerts.live.get_mut(&no) {
             live.edit(endpoint, now, |cell| cell.flags &= !STEERED);
@@ -230,7 +230,7 @@ impl EngineActor {
         expires: Option<Timestamp>,
         not_before: Option<Timestamp>,
     ) {
-        let now = self.now();
+        let now = self.context.now();
         let Some(live) = self.alerts.live.get_mut(&no) else { return };
         if let Some(expires) = expires {
             live.set_expiry(endpoint, expires);

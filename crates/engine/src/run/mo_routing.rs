@@ -156,7 +156,7 @@ impl EngineActor {
     fn obey_keyword(&mut self, keyword: &Keyword, alert: Option<records::AlertNo>, inbound: &Inbound) {
         let party = self.mo_routing.party_for(inbound);
         let of_party = party.map(|party| party.account.clone());
-        let routes = self.route_table.classifier.routes();
+        let routes = self.dispatcher.routes.classifier.routes();
         let came_by = routes.iter().find(|route| route.name == inbound.route).map(|route| route.mode);
         let mode = came_by.or(party.map(|party| party.mode)).unwrap_or(Mode::Live);
         let of_alert = alert.and_then(|no| self.alerts.live.get(&no)).map(|live| live.alert.account.clone());
@@ -182,8 +182,8 @@ impl EngineActor {
         if channel == channels::SMS {
             self.intake.note_stop(&account, &address, sender.as_deref(), out);
         }
-        let store = self.parts.store.clone();
-        self.send_out(async move {
+        let store = self.context.parts.store.clone();
+        self.context.spawn_logged(async move {
             let set = match &sender {
                 Some(sender) => {
                     store.set_sender_opt_out(&account, channel, &address, sender, out.is_some(), at).await
@@ -229,7 +229,7 @@ impl EngineActor {
         let record = Intake::Message(Box::new(message)).encode();
         let (topic, confirmed, at) =
             (self.intake.topic.clone(), self.mo_routing.confirmed.clone(), inbound.at);
-        self.send_out(async move {
+        self.context.spawn_logged(async move {
             let words = |error: bus::BusError| format!("a confirmation could not be sent: {error}");
             topic.append(&[&record]).await.map_err(words)?;
             confirmed.set(&key, &records::with_form(&at.0.to_le_bytes())).await.map_err(words)
@@ -249,7 +249,7 @@ impl EngineActor {
         let old: Vec<String> = all.filter(|(_, octets)| is_old(octets)).map(|(key, _)| key).collect();
         let confirmed = self.mo_routing.confirmed.clone();
         if !old.is_empty() {
-            self.send_out(async move {
+            self.context.spawn_logged(async move {
                 for key in old {
                     confirmed.set(&key, &[]).await.map_err(|error| error.to_string())?;
                 }
@@ -274,7 +274,7 @@ impl EngineActor {
                 self.tell_client(system_id, &ClientEvent::Inbound(Box::new(told)));
             }
             (MessageClient::Platform(username), Some(callback)) => {
-                let (record, place) = self.outcome_at;
+                let (record, place) = self.outcomes.position;
                 let id = format!("in-{record:x}-{place:x}");
                 let url = expand(callback, &heard(inbound, username, &id, callback));
                 self.fetch(id, url, inbound.at);

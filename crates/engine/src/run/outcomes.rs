@@ -67,7 +67,7 @@ impl EngineActor {
     }
 
     fn take(&mut self, outcome: Outcome, claims: &mut Claims) {
-        self.outcome_at.1 += 1;
+        self.outcomes.position.1 += 1;
         match outcome {
             Outcome::Intent(intent) => {
                 self.find_void(&intent, claims);
@@ -130,7 +130,7 @@ impl EngineActor {
     /// Receipts of these keys are of this attempt, also one that came before.
     fn learn_keys(&mut self, keys: &[u64], of: AttemptRef, at: Timestamp) {
         for &key in keys.iter().filter(|key| **key != 0) {
-            let waited = self.ids.add(key, (of.alert, of.endpoint, of.part), at);
+            let waited = self.outcomes.carrier_ids.add(key, (of.alert, of.endpoint, of.part), at);
             if let Some(receipt) = waited {
                 self.take_receipt(receipt);
             }
@@ -139,13 +139,13 @@ impl EngineActor {
 
     /// The key of an attempt that its channel knows without the network's answer.
     fn own_key(&self, route: &str, of: AttemptRef) -> Option<u64> {
-        let known = self.route_table.classifier.routes().iter().find(|known| known.name == route)?;
+        let known = self.dispatcher.routes.classifier.routes().iter().find(|known| known.name == route)?;
         channels::of(known.channel)?.own_key(of.alert, of.endpoint)
     }
 
     /// An attempt whose route is gone.
     pub fn take_orphan(&mut self, no: AlertNo, endpoint: EndpointNo) {
-        let at = self.now();
+        let at = self.context.now();
         self.with_live(no, |live, folding| {
             let Some(cell) = live.cell(endpoint).copied() else { return };
             let of =
@@ -157,7 +157,7 @@ impl EngineActor {
     }
 
     fn take_receipt(&mut self, receipt: Receipt) {
-        match self.ids.find(&receipt.keys) {
+        match self.outcomes.carrier_ids.find(&receipt.keys) {
             Some((alert, endpoint, part)) => {
                 self.with_live(alert, |live, folding| {
                     folding.receipt(live, endpoint, part, receipt.state, &receipt.text, receipt.at);
@@ -165,7 +165,7 @@ impl EngineActor {
                 self.tell_fates(alert, &receipt.text, &receipt.id);
                 self.carry_out(alert, receipt.at);
             }
-            None => self.ids.wait(receipt, self.now()),
+            None => self.outcomes.carrier_ids.wait(receipt, self.context.now()),
         }
     }
 
@@ -173,7 +173,7 @@ impl EngineActor {
     pub fn keep_inbound(&mut self, inbound: &Inbound) {
         let record = records::encode_outcomes(&[Outcome::Inbound(inbound.clone())]);
         let topic = self.inbound.clone();
-        self.send_out(async move {
+        self.context.spawn_logged(async move {
             topic.append(&[&record]).await.map(|_| ()).map_err(|error| error.to_string())
         });
     }
@@ -210,7 +210,9 @@ impl EngineActor {
     fn carry_out(&mut self, no: AlertNo, at: Timestamp) {
         for i in 0..self.alerts.effects.len() {
             match self.alerts.effects[i] {
-                Effect::Ended { route, endpoint } => self.ended(no, endpoint, route),
+                Effect::Ended { route, endpoint } => {
+                    self.dispatcher.release(no, endpoint, route, &self.alerts, &self.context.parts)
+                }
                 Effect::Missed(endpoint) => self.move_chain(no, endpoint, at, false),
                 Effect::Reached(endpoint) => self.move_chain(no, endpoint, at, true),
                 Effect::Answered(endpoint) => self.tell_answer(no, endpoint),
@@ -220,23 +222,11 @@ impl EngineActor {
     }
 
     fn move_chain(&mut self, no: AlertNo, endpoint: EndpointNo, at: Timestamp, reached: bool) {
-        self.alerts.move_chain(no, endpoint, at, reached, |route| self.route_table.has_receipts(route));
+        self.alerts.move_chain(no, endpoint, at, reached, |route| self.dispatcher.routes.has_receipts(route));
     }
 
     fn has_news(&self, no: AlertNo) -> bool {
         let metas = self.alerts.live.get(&no).and_then(|live| live.metas.as_ref());
         metas.is_some_and(|metas| !metas.happened.is_empty())
-    }
-
-    fn ended(&mut self, no: AlertNo, endpoint: EndpointNo, route: u16) {
-        let Some(live) = self.alerts.live.get(&no) else { return };
-        let lane = live.lane() as usize;
-        let Some(place) = self.route_table.place(route) else { return };
-        let units = match live.meta(endpoint) {
-            Some(meta) => u64::from(meta.units),
-            None => self.estimate(no, place),
-        };
-        let lane = &mut self.route_table.list[place].lanes[lane];
-        lane.under_way = lane.under_way.saturating_sub(units);
     }
 }

@@ -1,6 +1,7 @@
-//! The routes as dispatch sees them: what is under way on each lane, and whether they can send.
+//! RouteTable holds the routes as dispatch sees them: the units under way on each lane, and whether they can send.
 
-use super::actor::{Appended, bus_error};
+use super::actor::bus_error;
+use super::dispatcher::Appended;
 use crate::api::{EngineError, Parts};
 use crate::plan::{Classifier, Tiers, ahead_units_max};
 use crate::record::StringTable;
@@ -91,8 +92,8 @@ impl RouteTable {
             list.push(RouteEntry { no: words.route_no(&route.name), lanes, health: None, given: 0.0 });
         }
         let mut places = vec![None; words.route_count()];
-        for (place, way) in list.iter().enumerate() {
-            places[usize::from(way.no)] = Some(place);
+        for (place, entry) in list.iter().enumerate() {
+            places[usize::from(entry.no)] = Some(place);
         }
         Ok(RouteTable { classifier: Arc::new(Classifier::new(routes)), list, places, tiers: Vec::new() })
     }
@@ -107,7 +108,7 @@ impl RouteTable {
         self.place(no).is_some_and(|i| self.classifier.routes()[i].receipts)
     }
 
-    /// The way among a class that takes the next segment: the first tier that is up, there the one that was
+    /// The route of a class that takes the next segment: the first tier that is up, there the one that was
     /// given least for its weight among those with room. Nothing if none has room, or none is up.
     pub fn choose(&mut self, class: u16, lane: Lane) -> Option<(usize, u64)> {
         let tiers = self.tiers(class);
@@ -152,7 +153,7 @@ impl RouteTable {
     /// The oldest index of the topic of outcomes that a gateway may still need after a crash.
     pub fn outcomes_needed_from(&mut self) -> Option<u64> {
         let mut oldest: Option<u64> = None;
-        for lane in self.list.iter_mut().flat_map(|way| way.lanes.iter_mut()) {
+        for lane in self.list.iter_mut().flat_map(|entry| entry.lanes.iter_mut()) {
             let low = lane.group.low_water();
             while lane.segments.front().is_some_and(|(index, _)| *index < low) {
                 lane.segments.pop_front();

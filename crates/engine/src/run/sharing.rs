@@ -7,9 +7,9 @@ use super::command::{ActorCommand, Reply, Solved};
 use super::solving::is_unsolved;
 use crate::api::{EngineError, Parts};
 use crate::messages::Steered;
-use crate::shared::{Nodes, RpcCall, RpcRequest, RpcResponse, RpcResult, Term, kept_briefly, latest};
+use crate::shared::{Nodes, RpcCall, RpcRequest, RpcResponse, RpcResult, kept_briefly, latest};
 use futures_util::future::{BoxFuture, FutureExt};
-use records::{Alert, AlertNo, Segment, Timestamp};
+use records::{Alert, AlertNo, Timestamp};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,7 +40,6 @@ pub enum BusSource {
 
 /// What only one of several processes needs.
 pub struct Sharing {
-    pub term: Term,
     nodes: Nodes,
     accepted: Followed,
     asks: Followed,
@@ -51,8 +50,6 @@ pub struct Sharing {
     unsolved_at: Option<Instant>,
     unsolved_asked: bool,
     forgot_at: Instant,
-    /// It was heard that another leads.
-    pub lost: bool,
 }
 
 /// A topic that is read on and on.
@@ -61,28 +58,12 @@ struct Followed {
     next: u64,
 }
 
-/// May what only the leader may do be done? One process alone always may.
-#[derive(Clone)]
-pub struct LeaderGuard(Option<Term>);
-
-impl LeaderGuard {
-    pub fn holds(&self) -> bool {
-        self.0.as_ref().is_none_or(Term::holds)
-    }
-
-    /// The error of what was not done since another may lead.
-    pub fn passed() -> bus::BusError {
-        bus::BusError::Unreachable { why: "this process no longer leads; another does, or will".into() }
-    }
-}
-
 impl Sharing {
     /// Opens its topics; may block.
-    pub fn open(parts: &Parts, term: Term) -> Result<Sharing, EngineError> {
+    pub fn open(parts: &Parts) -> Result<Sharing, EngineError> {
         let followed = |topic: Arc<dyn bus::Topic>| Followed { next: topic.head(), topic };
         let asks = parts.bus.topic_with(records::ASKS, &kept_briefly()).map_err(bus_error)?;
         Ok(Sharing {
-            term,
             nodes: Nodes::default(),
             accepted: followed(parts.bus.topic(records::ACCEPTED).map_err(bus_error)?),
             asks: followed(asks),
@@ -92,7 +73,6 @@ impl Sharing {
             unsolved_at: None,
             unsolved_asked: false,
             forgot_at: Instant::now(),
-            lost: false,
         })
     }
 
@@ -114,20 +94,6 @@ impl Sharing {
 }
 
 impl EngineActor {
-    /// Of the term this owner has; 0 for a process that is alone.
-    pub fn epoch(&self) -> u64 {
-        self.sharing.as_ref().map_or(0, |sharing| sharing.term.epoch())
-    }
-
-    /// Another process leads, or may.
-    pub fn is_over(&self) -> bool {
-        self.sharing.as_ref().is_some_and(|sharing| sharing.lost || !sharing.term.holds())
-    }
-
-    pub fn guard(&self) -> LeaderGuard {
-        LeaderGuard(self.sharing.as_ref().map(|sharing| sharing.term.clone()))
-    }
-
     /// A read of this source is under way: no use to wait until there is something to read.
     pub fn is_reading(&self, source: BusSource) -> bool {
         self.sharing.as_ref().is_some_and(|sharing| sharing.reading[source as usize])
@@ -150,15 +116,15 @@ impl EngineActor {
 
     /// Begins to read what came.
     pub fn read_what_is_there(&mut self) {
-        if self.stopping.is_some() {
+        if self.context.is_stopping() {
             return;
         }
         let Some(sharing) = &self.sharing else { return };
         let accepted = sharing.accepted.topic.head() > sharing.accepted.next;
         let asks = sharing.asks.topic.head() > sharing.asks.next && sharing.answering < ANSWERING_MAX;
         let takes = !self.status_events.is_full();
-        let outcomes = takes && self.outcomes.head() > self.next_outcome;
-        let intake = takes && self.intake.waiting() > 0 && self.intake.is_open(self.now());
+        let outcomes = takes && self.outcomes.waiting() > 0;
+        let intake = takes && self.intake.waiting() > 0 && self.intake.is_open(self.context.now());
         let there = [
             (BusSource::Outcomes, outcomes),
             (BusSource::Intake, intake),
@@ -176,9 +142,9 @@ impl EngineActor {
         let (topic, next) = match sharing.followed(source) {
             Some(followed) => (followed.topic.clone(), followed.next),
             None if source == BusSource::Intake => (self.intake.topic.clone(), self.intake.next),
-            None => (self.outcomes.clone(), self.next_outcome),
+            None => (self.outcomes.topic.clone(), self.outcomes.next),
         };
-        self.background.push(Box::pin(async move {
+        self.context.background.push(Box::pin(async move {
             let read = topic.fetch(next, RECORDS_AT_ONCE, OCTETS_AT_ONCE).await;
             if read.as_ref().map_or(true, Vec::is_empty) {
                 // Servers that do not answer, or do not have yet what we have heard of.
@@ -203,10 +169,10 @@ impl EngineActor {
             followed.next = last.index + 1;
             let _ = followed.topic.trim(followed.next);
         }
-        let now = self.now();
+        let now = self.context.now();
         match source {
             BusSource::Outcomes => self.take_outcome_records(&records),
-            BusSource::Intake if self.intake.is_open(now) && self.stopping.is_none() => {
+            BusSource::Intake if self.intake.is_open(now) && self.context.stopping.is_none() => {
                 self.take_records(&records, now);
             }
             BusSource::Intake => {}
@@ -232,8 +198,8 @@ impl EngineActor {
         if self.alerts.live.contains_key(&no) || self.solving.holds(no) {
             return self.solve_once(no, None, reply);
         }
-        let store = self.parts.store.clone();
-        self.background.push(Box::pin(async move {
+        let store = self.context.parts.store.clone();
+        self.context.background.push(Box::pin(async move {
             let found = store.alert_by_no(no).await.map_err(store_error);
             BackgroundResult::Found(no, found.map(|alert| alert.map(Box::new)), reply)
         }));
@@ -251,8 +217,8 @@ impl EngineActor {
             (Err(error), Some(reply)) => _ = reply.send(Err(error)),
             (Err(error), None) => {
                 tracing::warn!(alert = no.0, %error, "an accepted alert could not be read; it will be tried again");
-                if self.sharing.is_none() {
-                    let now = self.now();
+                if !self.context.is_shared() {
+                    let now = self.context.now();
                     self.solving.note_failed(no, now);
                 }
             }
@@ -273,7 +239,7 @@ impl EngineActor {
         }
         match alert {
             Some(alert) if is_unsolved(&alert) => {
-                self.observe_all(&alert, Vec::new(), self.now());
+                self.observe_all(&alert, Vec::new(), self.context.now());
                 self.solve(alert, reply);
             }
             _ => reply.into_iter().for_each(|reply| _ = reply.send(Err(EngineError::NotFound))),
@@ -283,7 +249,7 @@ impl EngineActor {
     /// What could not be solved before is looked for once more. Several processes find it in the store
     /// anyway.
     pub fn solve_again(&mut self, now: Timestamp) {
-        if self.stopping.is_none() {
+        if self.context.stopping.is_none() {
             self.solving.take_again(now).into_iter().for_each(|no| self.look_up(no, None));
         }
     }
@@ -292,12 +258,12 @@ impl EngineActor {
     pub fn look_for_unsolved(&mut self) {
         let Some(sharing) = &mut self.sharing else { return };
         let is_time = sharing.unsolved_at.is_none_or(|at| at.elapsed() >= UNSOLVED_EVERY);
-        if !is_time || sharing.unsolved_asked || self.stopping.is_some() {
+        if !is_time || sharing.unsolved_asked || self.context.is_stopping() {
             return;
         }
         sharing.unsolved_asked = true;
-        let store = self.parts.store.clone();
-        self.background.push(Box::pin(async move {
+        let store = self.context.parts.store.clone();
+        self.context.background.push(Box::pin(async move {
             BackgroundResult::Unsolved(store.unfinished_alerts().await.map_err(store_error))
         }));
     }
@@ -315,7 +281,7 @@ impl EngineActor {
             }
         };
         for alert in found.into_iter().filter(is_unsolved) {
-            if self.solving.may_try(alert.no, self.now()) {
+            if self.solving.may_try(alert.no, self.context.now()) {
                 self.solve_once(alert.no, Some(Box::new(alert)), None);
             }
         }
@@ -325,18 +291,18 @@ impl EngineActor {
     pub fn look_at_nodes(&mut self) {
         let Some(sharing) = &mut self.sharing else { return };
         let now = Instant::now();
-        sharing.nodes.hear(&*self.health, now);
-        for (i, route) in self.route_table.classifier.routes().iter().enumerate() {
-            self.route_table.list[i].health = sharing.nodes.health(&route.name, now);
+        sharing.nodes.hear(&*self.dispatcher.health, now);
+        for (i, route) in self.dispatcher.routes.classifier.routes().iter().enumerate() {
+            self.dispatcher.routes.list[i].health = sharing.nodes.health(&route.name, now);
         }
         if now.duration_since(sharing.forgot_at) < FORGET_EVERY {
             return;
         }
         sharing.forgot_at = now;
         let gone = sharing.nodes.forgotten(now);
-        let health = self.health.clone();
+        let health = self.dispatcher.health.clone();
         if !gone.is_empty() {
-            self.send_out(async move {
+            self.context.spawn_logged(async move {
                 for key in gone {
                     health.set(&key, &[]).await.map_err(|error| error.to_string())?;
                 }
@@ -355,7 +321,7 @@ impl EngineActor {
         if let Some(sharing) = &mut self.sharing {
             sharing.answering += 1;
         }
-        self.background.push(Box::pin(async move {
+        self.context.background.push(Box::pin(async move {
             let said = answer.await.map_err(Into::into);
             BackgroundResult::Answered(from, RpcResponse { id, said })
         }));
@@ -412,14 +378,14 @@ impl EngineActor {
 
     /// An answer is to be told.
     pub fn answered(&mut self, to: String, answered: &RpcResponse) {
-        let guard = self.guard();
+        let guard = self.context.guard();
         let Some(sharing) = &mut self.sharing else { return };
         sharing.answering = sharing.answering.saturating_sub(1);
         let topic = match sharing.askers.get(&to) {
             Some(topic) => topic.clone(),
             None => {
                 let name = records::answers_topic(&to);
-                match self.parts.bus.topic_with(&name, &kept_briefly()) {
+                match self.context.parts.bus.topic_with(&name, &kept_briefly()) {
                     Ok(topic) => {
                         if sharing.askers.len() >= ASKERS_MAX {
                             sharing.askers.clear();
@@ -435,7 +401,7 @@ impl EngineActor {
             }
         };
         let record = answered.encode();
-        self.send_out(async move {
+        self.context.spawn_logged(async move {
             if !guard.holds() {
                 return Ok(());
             }
@@ -453,53 +419,4 @@ fn said<T: Send + 'static>(
 
 fn done() -> BoxFuture<'static, Result<RpcResult, EngineError>> {
     futures_util::future::ready(Ok(RpcResult::Done)).boxed()
-}
-
-/// Moves the head of a topic of segments: what a process that no longer leads still has on its way to the old
-/// one is refused. Resolves to the head after it.
-pub async fn take_seat(
-    topic: &dyn bus::Topic,
-    fencing_record: &Segment,
-    term: &Term,
-) -> Result<u64, bus::BusError> {
-    let octets = fencing_record.encode();
-    while term.holds() {
-        let tried = match topic.latest().await {
-            Ok(head) => topic.append_at(head, &[&octets]).await,
-            Err(error) => Err(error),
-        };
-        match tried {
-            Ok(index) => return Ok(index + 1),
-            // Somebody was faster: after them, then.
-            Err(bus::BusError::Moved { .. }) => {}
-            Err(bus::BusError::Unreachable { .. }) => tokio::time::sleep(PAUSE).await,
-            Err(error) => return Err(error),
-        }
-    }
-    Err(LeaderGuard::passed())
-}
-
-/// Appends at a head that we know. Where it is not heard whether it is there, it is tried again at that same
-/// place, so that it is there once. [`bus::BusError::Moved`]: another leads.
-pub async fn append_seated(
-    topic: &dyn bus::Topic,
-    head: u64,
-    octets: &[u8],
-    term: &Term,
-) -> Result<u64, bus::BusError> {
-    while term.holds() {
-        match topic.append_at(head, &[octets]).await {
-            Err(moved @ bus::BusError::Moved { .. }) => match topic.fetch(head, 1, 1).await {
-                Ok(found) => {
-                    // No two segments are alike: each has attempts of its own.
-                    let is_ours = found.first().is_some_and(|it| it.index == head && it.octets == octets);
-                    return if is_ours { Ok(head) } else { Err(moved) };
-                }
-                Err(_) => tokio::time::sleep(PAUSE).await,
-            },
-            Err(bus::BusError::Unreachable { .. }) => tokio::time::sleep(PAUSE).await,
-            ended => return ended,
-        }
-    }
-    Err(LeaderGuard::passed())
 }

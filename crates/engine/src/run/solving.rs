@@ -92,9 +92,12 @@ impl EngineActor {
         while self.solving.running < AT_ONCE {
             let Some(alert) = self.solving.queue.pop_front() else { return };
             self.solving.running += 1;
-            let (parts, classifier, me) =
-                (self.parts.clone(), self.route_table.classifier.clone(), self.me.clone());
-            let epoch = self.epoch();
+            let (parts, classifier, me) = (
+                self.context.parts.clone(),
+                self.dispatcher.routes.classifier.clone(),
+                self.context.commands.clone(),
+            );
+            let epoch = self.context.epoch();
             tokio::task::spawn_blocking(move || {
                 let no = alert.no;
                 let result = solve(&parts, &classifier, *alert, &Handle::current());
@@ -118,8 +121,8 @@ impl EngineActor {
         match result {
             Ok((live, _people)) => {
                 self.take_in(*live);
-                if !Arc::ptr_eq(classifier, &self.route_table.classifier) {
-                    self.alerts.reclassify(no, &self.route_table.classifier);
+                if !Arc::ptr_eq(classifier, &self.dispatcher.routes.classifier) {
+                    self.alerts.reclassify(no, &self.dispatcher.routes.classifier);
                 }
                 let solved = self.solved_as_told(no);
                 for waiter in waiters {
@@ -136,7 +139,7 @@ impl EngineActor {
     /// It is tried again, unless who waits for it hears that it cannot be carried out: then it must not be
     /// sent later. What people are told is written down first.
     fn could_not_solve(&mut self, no: AlertNo, error: EngineError, waiters: Vec<Reply<Solved>>) {
-        let now = self.now();
+        let now = self.context.now();
         let is_refused = matches!(error, EngineError::Unprocessable(_)) && !waiters.is_empty();
         let (state, note) = if is_refused {
             (AlertState::Cancelled, format!("refused: {error}"))
@@ -145,8 +148,8 @@ impl EngineActor {
             self.solving.note_failed(no, now);
             (AlertState::Accepted, format!("{NOT_YET}: {error}{AGAIN}"))
         };
-        let store = self.parts.store.clone();
-        self.send_out(async move {
+        let store = self.context.parts.store.clone();
+        self.context.spawn_logged(async move {
             let written = write_note(&*store, no, state, &note, now).await;
             for waiter in waiters {
                 let _ = waiter.send(Err(error.clone()));
@@ -164,7 +167,8 @@ impl EngineActor {
     pub fn solved_as_told(&self, no: AlertNo) -> Option<Solved> {
         let live = self.alerts.live.get(&no)?;
         let left_out = live.tally.in_state(DeliveryState::Excluded);
-        let reasons = crate::report::report(live, &self.alerts.strings, self.now(), None, |_| None).reasons;
+        let reasons =
+            crate::report::report(live, &self.alerts.strings, self.context.now(), None, |_| None).reasons;
         Some(Solved {
             alert: live.alert.clone(),
             endpoints: live.len() as u32 - left_out,

@@ -3,11 +3,12 @@
 
 use super::actor::{EngineActor, bus_error, store_error};
 use super::command::ActorCommand;
+use super::dispatcher::FoundSegment;
 use super::solving::{has_order, is_unsolved};
 use crate::api::{EngineError, Parts};
 use crate::plan::{Chains, Classifier};
 use crate::record::CarrierIds;
-use crate::record::delivery_cell::{BEGUN, IN_SEGMENT, NO_ROUTE};
+use crate::record::delivery_cell::IN_SEGMENT;
 use crate::record::{LiveAlert, StringTable};
 use crate::shared::latest;
 use records::{
@@ -26,11 +27,11 @@ const SEGMENTS_MAX: usize = 100_000;
 /// Picks up where the last run ended; the actor is ready to run afterwards.
 pub async fn start(owner: &mut EngineActor) -> Result<(), EngineError> {
     let ends = ends(owner).await?;
-    let store = owner.parts.store.clone();
+    let store = owner.context.parts.store.clone();
     let folded_to = store.folded_to().await.map_err(store_error)?;
     owner.folding.folded_to = folded_to;
     owner.folding.intake_to = store.intake_to().await.map_err(store_error)?;
-    owner.next_outcome = folded_to.max(owner.outcomes.low());
+    owner.outcomes.next = folded_to.max(owner.outcomes.topic.low());
     load_carrier_ids(owner, ends.ids)?;
     let mut unsolved = Vec::new();
     for alert in store.unfinished_alerts().await.map_err(store_error)? {
@@ -41,8 +42,8 @@ pub async fn start(owner: &mut EngineActor) -> Result<(), EngineError> {
     }
     close_all_but_the_last(owner);
     note_all_asked(owner).await?;
-    let crashed = owner.next_outcome < ends.outcomes || owner.folding.intake_to < ends.intake;
-    if crashed || owner.sharing.is_some() {
+    let crashed = owner.outcomes.next < ends.outcomes || owner.folding.intake_to < ends.intake;
+    if crashed || owner.context.is_shared() {
         remember_told(owner).await?;
     }
     owner.replay_intake(ends.intake).await?;
@@ -50,13 +51,13 @@ pub async fn start(owner: &mut EngineActor) -> Result<(), EngineError> {
     // replayed below.
     let segments = find_segments(owner)?;
     let outcomes_to = match owner.sharing {
-        Some(_) => latest(&*owner.outcomes).await?,
+        Some(_) => latest(&*owner.outcomes.topic).await?,
         None => ends.outcomes,
     };
     replay(owner, outcomes_to)?;
     let lost = segments.len();
-    for (place, lane, index, segment) in segments {
-        mark_segment(owner, place, lane, index, &segment);
+    for found in segments {
+        owner.dispatcher.resume(&found, &mut owner.alerts, &owner.context);
     }
     mark_orphans(owner);
     tracing::info!(
@@ -84,27 +85,29 @@ struct Ends {
 /// segments: whatever was appended by another is below from then on.
 async fn ends(owner: &mut EngineActor) -> Result<Ends, EngineError> {
     let ids = owner.folding.ids_topic().clone();
-    if owner.sharing.is_none() {
+    if !owner.context.is_shared() {
         return Ok(Ends {
-            outcomes: owner.outcomes.head(),
+            outcomes: owner.outcomes.topic.head(),
             intake: owner.intake.topic.head(),
             ids: ids.head(),
         });
     }
-    owner.take_fencing_records().await?;
+    if let Some(term) = owner.context.term() {
+        owner.dispatcher.take_fencing_records(term).await?;
+    }
     if let Some(sharing) = &mut owner.sharing {
         sharing.catch_up().await?;
     }
     Ok(Ends {
-        outcomes: latest(&*owner.outcomes).await?,
+        outcomes: latest(&*owner.outcomes.topic).await?,
         intake: latest(&*owner.intake.topic).await?,
         ids: latest(&*ids).await?,
     })
 }
 
 async fn remember_told(owner: &mut EngineActor) -> Result<(), EngineError> {
-    let bus = owner.parts.bus.clone();
-    if owner.sharing.is_some() {
+    let bus = owner.context.parts.bus.clone();
+    if owner.context.is_shared() {
         for name in super::status_events::topics_of_words(&*bus).map_err(bus_error)? {
             latest(&*bus.topic(&name).map_err(bus_error)?).await?;
         }
@@ -114,12 +117,12 @@ async fn remember_told(owner: &mut EngineActor) -> Result<(), EngineError> {
 
 async fn take_up(owner: &mut EngineActor, alert: Alert) -> Result<(), EngineError> {
     let no = alert.no;
-    let observers = owner.parts.store.observers(no).await.map_err(store_error)?;
-    let now = owner.now();
-    let intake_to = owner.parts.store.intake_to().await.map_err(store_error)?;
+    let observers = owner.context.parts.store.observers(no).await.map_err(store_error)?;
+    let now = owner.context.now();
+    let intake_to = owner.context.parts.store.intake_to().await.map_err(store_error)?;
     let live = load_to(
-        &owner.parts,
-        &owner.route_table.classifier,
+        &owner.context.parts,
+        &owner.dispatcher.routes.classifier,
         &mut owner.alerts.strings,
         alert,
         now,
@@ -203,7 +206,7 @@ fn load_to(
 
 fn load_carrier_ids(owner: &mut EngineActor, to: u64) -> Result<(), EngineError> {
     let topic = owner.folding.ids_topic().clone();
-    let oldest = owner.now().plus_s(-i64::from(owner.parts.settings.carrier_ids_s));
+    let oldest = owner.context.now().plus_s(-i64::from(owner.context.parts.settings.carrier_ids_s));
     let mut from = topic.low();
     let mut needed = None;
     while from < to {
@@ -216,7 +219,7 @@ fn load_carrier_ids(owner: &mut EngineActor, to: u64) -> Result<(), EngineError>
                 .unwrap_or_default();
             if moment >= oldest {
                 needed.get_or_insert(record.index);
-                owner.ids.load(&record.octets, owner.now());
+                owner.outcomes.carrier_ids.load(&record.octets, owner.context.now());
             }
         }
     }
@@ -226,28 +229,27 @@ fn load_carrier_ids(owner: &mut EngineActor, to: u64) -> Result<(), EngineError>
 
 /// Folds what stands below `to`, and perhaps some behind it.
 fn replay(owner: &mut EngineActor, to: u64) -> Result<(), EngineError> {
-    while owner.next_outcome < to {
-        let records =
-            owner.outcomes.read(owner.next_outcome, RECORDS_AT_ONCE, OCTETS_AT_ONCE).map_err(bus_error)?;
+    while owner.outcomes.next < to {
+        let records = owner
+            .outcomes
+            .topic
+            .read(owner.outcomes.next, RECORDS_AT_ONCE, OCTETS_AT_ONCE)
+            .map_err(bus_error)?;
         if records.is_empty() {
             break;
         }
         for record in records {
-            owner.next_outcome = record.index + 1;
-            owner.outcome_at = (record.index, 0);
+            owner.outcomes.begin(record.index);
             owner.replay_batch(&record.octets);
         }
     }
     Ok(())
 }
 
-/// A segment: the place of its route, its lane and its index there.
-type Found = (usize, usize, u64, Segment);
-
 /// What stands in segments that no gateway acknowledged is under way, unless an outcome has ended it.
-fn find_segments(owner: &EngineActor) -> Result<Vec<Found>, EngineError> {
+fn find_segments(owner: &EngineActor) -> Result<Vec<FoundSegment>, EngineError> {
     let mut found = Vec::new();
-    for (place, way) in owner.route_table.list.iter().enumerate() {
+    for (place, way) in owner.dispatcher.routes.list.iter().enumerate() {
         for (lane_no, lane) in way.lanes.iter().enumerate() {
             for index in lane.group.unacknowledged(SEGMENTS_MAX) {
                 if let Some(record) = lane.topic.read(index, 1, OCTETS_AT_ONCE).map_err(bus_error)?.pop()
@@ -255,53 +257,12 @@ fn find_segments(owner: &EngineActor) -> Result<Vec<Found>, EngineError> {
                     && let Ok(segment) = Segment::decode(&record.octets)
                     && !segment.is_fencing_record()
                 {
-                    found.push((place, lane_no, index, segment));
+                    found.push(FoundSegment { place, lane: lane_no, index, segment });
                 }
             }
         }
     }
     Ok(found)
-}
-
-fn mark_segment(owner: &mut EngineActor, place: usize, lane: usize, index: u64, segment: &Segment) {
-    let estimate = owner.estimate(segment.alert, place);
-    let (weigher, classifier) = (owner.parts.weigher.clone(), owner.route_table.classifier.clone());
-    let route = &classifier.routes()[place];
-    let now = owner.now();
-    let way = &mut owner.route_table.list[place];
-    way.lanes[lane].segments.push_back((index, segment.outcomes_from));
-    let no = way.no;
-    let channel = owner.route_table.classifier.routes()[place].channel;
-    let Some(live) = owner.alerts.live.get_mut(&segment.alert) else { return };
-    for entry in &segment.entries {
-        let Some(cell) = live.cell(entry.endpoint) else { continue };
-        let under_way = cell.last < entry.attempt
-            || (cell.last == entry.attempt && cell.state == DeliveryState::Submitted);
-        if !under_way || cell.flags & IN_SEGMENT != 0 {
-            continue;
-        }
-        live.edit(entry.endpoint, now, |cell| {
-            cell.flags |= IN_SEGMENT;
-            if cell.last < entry.attempt {
-                cell.flags &= !BEGUN;
-            }
-            cell.last = entry.attempt;
-            if cell.route == NO_ROUTE {
-                cell.route = no;
-            }
-        });
-        if segment.answer {
-            owner.alerts.replies.note(channel, &entry.address, no, (segment.alert, entry.endpoint));
-        }
-        let units = match &entry.own {
-            Some(own) if live.metas.is_some() && route.rate > 0.0 => {
-                u64::from(weigher.units(route, own).max(1))
-            }
-            _ => estimate,
-        };
-        live.set_units(entry.endpoint, units);
-        owner.route_table.list[place].lanes[lane].under_way += units;
-    }
 }
 
 /// What was about to be written by a route that is no longer configured has nobody left to say what became of
@@ -324,8 +285,8 @@ fn mark_orphans(owner: &mut EngineActor) {
 /// Everybody who was asked and may still answer, the oldest question first. Most alerts are over long before
 /// their answers come.
 async fn note_all_asked(owner: &mut EngineActor) -> Result<(), EngineError> {
-    let now = owner.now();
-    for alert in owner.parts.store.asking_alerts(now).await.map_err(store_error)? {
+    let now = owner.context.now();
+    for alert in owner.context.parts.store.asking_alerts(now).await.map_err(store_error)? {
         let no = alert.no;
         match owner.alerts.live.remove(&no) {
             Some(live) => {
@@ -333,8 +294,13 @@ async fn note_all_asked(owner: &mut EngineActor) -> Result<(), EngineError> {
                 owner.alerts.live.insert(no, live);
             }
             None if alert.state.is_final() => {
-                let live =
-                    load(&owner.parts, &owner.route_table.classifier, &mut owner.alerts.strings, alert, now)?;
+                let live = load(
+                    &owner.context.parts,
+                    &owner.dispatcher.routes.classifier,
+                    &mut owner.alerts.strings,
+                    alert,
+                    now,
+                )?;
                 note_asked(owner, &live);
             }
             None => {}
@@ -349,7 +315,7 @@ fn note_asked(owner: &mut EngineActor, live: &LiveAlert) {
         return;
     }
     let mut at = EndpointNo(0);
-    while let Ok(Some(block)) = owner.parts.store.roster_block(live.alert.no, at) {
+    while let Ok(Some(block)) = owner.context.parts.store.roster_block(live.alert.no, at) {
         for (i, entry) in block.entries.iter().enumerate() {
             let endpoint = EndpointNo(block.first.0 + i as u32);
             let (Some(channel), Some(cell)) = (entry.channel, live.cell(endpoint)) else { continue };
@@ -367,7 +333,7 @@ impl EngineActor {
         if self.solving.holds(no) {
             return false;
         }
-        let alert = match wait_for(self.parts.store.alert_by_no(no)) {
+        let alert = match wait_for(self.context.parts.store.alert_by_no(no)) {
             // Of one that is not solved there is nothing to read back: taken in, it would be done without
             // anybody.
             Ok(Some(alert)) if is_unsolved(&alert) => return false,
@@ -378,8 +344,14 @@ impl EngineActor {
                 return false;
             }
         };
-        let now = self.now();
-        match load(&self.parts, &self.route_table.classifier, &mut self.alerts.strings, alert, now) {
+        let now = self.context.now();
+        match load(
+            &self.context.parts,
+            &self.dispatcher.routes.classifier,
+            &mut self.alerts.strings,
+            alert,
+            now,
+        ) {
             Ok(mut live) => {
                 live.finished = live.finished.map(|_| now);
                 note_asked(self, &live);
@@ -410,26 +382,11 @@ impl EngineActor {
 
     /// Routes changed: what may take whom is asked anew.
     pub fn change_routes(&mut self, routes: Vec<records::Route>) -> Result<(), EngineError> {
-        let mut route_table =
-            super::route_table::RouteTable::of(&self.parts, routes.clone(), &mut self.alerts.strings)?;
-        Arc::make_mut(&mut self.parts).routes = routes;
-        let mut gone = Vec::new();
-        for old in std::mem::take(&mut self.route_table.list) {
-            match route_table.place(old.no) {
-                Some(place) => {
-                    route_table.list[place].lanes = old.lanes;
-                    route_table.list[place].given = old.given;
-                }
-                None => gone.extend(old.lanes.into_iter().flat_map(|lane| lane.queue)),
-            }
-        }
-        self.route_table = route_table;
-        gone.iter().for_each(|queued| self.take_back(&queued.of));
-        self.health_seen = u64::MAX;
-        self.estimates.clear();
+        self.dispatcher.change_routes(routes.clone(), &mut self.alerts, &self.context)?;
+        Arc::make_mut(&mut self.context.parts).routes = routes;
         let running: Vec<AlertNo> = self.alerts.running.iter().copied().collect();
         for no in running {
-            self.alerts.reclassify(no, &self.route_table.classifier);
+            self.alerts.reclassify(no, &self.dispatcher.routes.classifier);
             self.alerts.touch(no);
         }
         Ok(())
@@ -460,21 +417,21 @@ impl EngineActor {
     pub fn obey(&mut self, command: ActorCommand) {
         match command {
             ActorCommand::Accepted { alert, solved } => {
-                if self.sharing.is_some() {
+                if self.context.is_shared() {
                     // The store may have told us of it before.
                     return self.solve_once(alert.no, Some(alert), solved);
                 }
-                let now = self.now();
+                let now = self.context.now();
                 self.observe_all(&alert, Vec::new(), now);
                 self.solve(alert, solved);
             }
-            ActorCommand::Solved { no, epoch, classifier, result } if epoch == self.epoch() => {
+            ActorCommand::Solved { no, epoch, classifier, result } if epoch == self.context.epoch() => {
                 self.solved(no, &classifier, result);
             }
             // Of an earlier term of ours: it was begun anew.
             ActorCommand::Solved { .. } => {}
             ActorCommand::Look { no, reply } => {
-                let now = self.now();
+                let now = self.context.now();
                 let look = self.alerts.live.get(&no).map(|live| live.alert.clone()).zip(self.report(no, now));
                 let _ = reply.send(look.map(|(alert, report)| super::command::Look { alert, report }));
             }
@@ -485,13 +442,13 @@ impl EngineActor {
                 let _ = reply.send(watch.then(|| self.publisher.watch(no)));
             }
             ActorCommand::Observe { no, observer, request } => {
-                let now = self.now();
+                let now = self.context.now();
                 self.publisher.observe(no, observer, request, now);
             }
             ActorCommand::Unobserve { no, observer } => self.publisher.unobserve(no, observer),
             ActorCommand::Routes { routes, reply } => _ = reply.send(self.change_routes(routes)),
             ActorCommand::Parties { parties, keywords, reply } => {
-                let parts = Arc::make_mut(&mut self.parts);
+                let parts = Arc::make_mut(&mut self.context.parts);
                 parts.parties.clone_from(&parties);
                 parts.settings.keywords = keywords.clone();
                 self.mo_routing.change(parties, keywords);
@@ -502,7 +459,7 @@ impl EngineActor {
             | ActorCommand::ReplaceMessage { .. }
             | ActorCommand::CancelMessages { .. } => self.obey_message(command),
             ActorCommand::Health { reply } => _ = reply.send(self.how_it_stands()),
-            ActorCommand::Stop { reply } => self.stopping = Some(reply),
+            ActorCommand::Stop { reply } => self.context.stopping = Some(reply),
         }
     }
 }

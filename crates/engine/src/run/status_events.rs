@@ -2,7 +2,7 @@
 //! before SQL has what it speaks of, so that a crash may repeat it but not lose it.
 
 use super::actor::{BackgroundResult, EngineActor};
-use super::sharing::LeaderGuard;
+use super::context::LeaderGuard;
 use crate::record::MessageEvent;
 use crate::report::{Values, expand};
 use records::{
@@ -225,8 +225,9 @@ impl EngineActor {
             }
         }
         self.status_events.under_way = true;
-        let guard = self.guard();
-        self.background
+        let guard = self.context.guard();
+        self.context
+            .background
             .push(Box::pin(async move { BackgroundResult::EventsPublished(write(batches, guard).await) }));
     }
 
@@ -236,7 +237,7 @@ impl EngineActor {
         }
         let name =
             to.as_ref().map_or_else(|| records::NOTICES.to_owned(), |system_id| client_topic(system_id));
-        let topic = self.parts.bus.topic(&name)?;
+        let topic = self.context.parts.bus.topic(&name)?;
         self.status_events.topics.insert(to.clone(), topic.clone());
         Ok(topic)
     }
@@ -247,7 +248,7 @@ impl EngineActor {
         self.status_events.written += told.written as u64;
         if let Some(error) = told.error {
             tracing::error!(%error, "parties cannot be told now; it will be tried again");
-            self.status_events.paused_until = Some(self.now().plus_us(PAUSE_US));
+            self.status_events.paused_until = Some(self.context.now().plus_us(PAUSE_US));
         }
         for batch in told.left {
             // What was said meanwhile comes behind.
@@ -255,7 +256,7 @@ impl EngineActor {
             let later = std::mem::replace(queue, batch.records);
             queue.extend(later);
         }
-        if self.stopping.is_some() && self.status_events.paused_until.is_some() {
+        if self.context.is_stopping() && self.status_events.paused_until.is_some() {
             // The next start tells it: SQL does not have what it speaks of.
             self.status_events.queues.clear();
             self.status_events.written = self.status_events.said;

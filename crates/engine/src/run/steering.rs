@@ -49,8 +49,8 @@ impl EngineActor {
 
     /// One that could not be solved waits to be tried again: it can be cancelled, and that is all.
     fn steer_unsolved(&mut self, no: AlertNo, verb: Steer, reply: Reply<Alert>) {
-        let (store, now) = (self.parts.store.clone(), self.now());
-        self.send_out(async move {
+        let (store, now) = (self.context.parts.store.clone(), self.context.now());
+        self.context.spawn_logged(async move {
             let found = store.alert_by_no(no).await.map_err(store_error);
             let steered = match found {
                 Ok(Some(alert)) if verb != Steer::Cancel || !is_unsolved(&alert) => {
@@ -71,7 +71,7 @@ impl EngineActor {
     }
 
     fn carry_out_verb(&mut self, no: AlertNo, verb: Steer, next: AlertState) {
-        let now = self.now();
+        let now = self.context.now();
         let Some(live) = self.alerts.live.get_mut(&no) else { return };
         live.alert.state = next;
         live.alert.version += 1;
@@ -98,13 +98,14 @@ impl EngineActor {
     fn write_and_reply(&mut self, no: AlertNo, state: AlertState, reply: Reply<Alert>) {
         let Some(live) = self.alerts.live.get(&no) else { return };
         let alert = live.alert.clone();
-        let (retained, store, at) = (self.control.clone(), self.parts.store.clone(), self.now());
+        let (retained, store, at) =
+            (self.control.clone(), self.context.parts.store.clone(), self.context.now());
         let told = match state {
             AlertState::Cancelled => ControlState::Stop,
             AlertState::Paused => ControlState::Pause,
             _ => ControlState::Run,
         };
-        self.send_out(async move {
+        self.context.spawn_logged(async move {
             let control = Control { alert: no, state: told, version: alert.version }.encode();
             let set = retained.set(&no.to_string(), &control).await.map_err(super::actor::bus_error);
             let written = match set {
@@ -139,16 +140,16 @@ impl EngineActor {
 
     /// How things stand.
     pub fn how_it_stands(&self) -> Health {
-        let routes = self.route_table.classifier.routes().iter().zip(&self.route_table.list);
+        let routes = self.dispatcher.routes.classifier.routes().iter().zip(&self.dispatcher.routes.list);
         Health {
             routes: routes.map(|(route, way)| (route.clone(), way.health.clone())).collect(),
-            backlog: self.outcomes.head().saturating_sub(self.next_outcome),
+            backlog: self.outcomes.topic.head().saturating_sub(self.outcomes.next),
             intake: self.intake.waiting(),
             alerts: self.alerts.live.len(),
             running: self.alerts.running.len(),
             deliveries: self.alerts.live.values().map(crate::record::LiveAlert::len).sum(),
-            carrier_ids: self.ids.len(),
-            unmatched_receipts: self.ids.unmatched,
+            carrier_ids: self.outcomes.carrier_ids.len(),
+            unmatched_receipts: self.outcomes.carrier_ids.unmatched,
         }
     }
 }

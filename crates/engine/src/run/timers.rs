@@ -60,8 +60,9 @@ impl EngineActor {
             live.edit(endpoint, now, |cell| cell.flags |= ESCALATED);
             let live = &*live;
             let moves: Vec<Move> = live.chains.as_ref().map_or_else(Vec::new, |chains| {
-                chains
-                    .next(endpoint, |at| live.device_state(at, |route| self.route_table.has_receipts(route)))
+                chains.next(endpoint, |at| {
+                    live.device_state(at, |route| self.dispatcher.routes.has_receipts(route))
+                })
             });
             self.alerts.apply_moves(no, &moves, now);
         }
@@ -70,7 +71,7 @@ impl EngineActor {
     fn overdue(&self, no: AlertNo, now: Timestamp) -> Vec<EndpointNo> {
         let Some(live) = self.alerts.live.get(&no) else { return Vec::new() };
         let Some(chains) = &live.chains else { return Vec::new() };
-        let timeout_s = i64::from(self.parts.settings.receipt_timeout_s);
+        let timeout_s = i64::from(self.context.parts.settings.receipt_timeout_s);
         let is_overdue = |endpoint: EndpointNo, since: Timestamp, state: DeliveryState| {
             chains.strategies(endpoint).any(|strategy| match strategy {
                 Strategy::All => false,
@@ -119,7 +120,7 @@ impl EngineActor {
             let done = self.alerts.live.get(&no).is_some_and(|live| {
                 live.alert.state == AlertState::Running
                     && live.metas.as_ref().is_none_or(|metas| metas.closed)
-                    && live.tally.pending(|route| self.route_table.has_receipts(route)) == 0
+                    && live.tally.pending(|route| self.dispatcher.routes.has_receipts(route)) == 0
                     && live.alert.request.expires > now
             });
             if done {
@@ -147,7 +148,7 @@ impl EngineActor {
         let Some(live) = self.alerts.live.get(&no) else { return };
         let control = Control { alert: no, state, version: live.alert.version }.encode();
         let retained = self.control.clone();
-        self.send_out(async move {
+        self.context.spawn_logged(async move {
             retained
                 .set(&no.to_string(), &control)
                 .await
@@ -160,7 +161,7 @@ impl EngineActor {
         if self.folding.is_under_way() || self.alerts.live.len() == self.alerts.running.len() {
             return;
         }
-        let linger = i64::from(self.parts.settings.linger_s);
+        let linger = i64::from(self.context.parts.settings.linger_s);
         let mut finished: Vec<(Timestamp, AlertNo)> = self
             .alerts
             .live
@@ -181,13 +182,13 @@ impl EngineActor {
                     self.alerts.replies.forget(no);
                 }
             }
-            self.estimates.retain(|(alert, _), _| *alert != no);
+            self.dispatcher.forget(no);
             self.publisher.forget(no);
             let (retained, key) = (self.control.clone(), no.to_string());
             if retained.value(&key).is_some() {
-                self.send_out(
-                    async move { retained.set(&key, &[]).await.map_err(|error| error.to_string()) },
-                );
+                self.context.spawn_logged(async move {
+                    retained.set(&key, &[]).await.map_err(|error| error.to_string())
+                });
             }
         }
     }
