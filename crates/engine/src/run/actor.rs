@@ -1,59 +1,58 @@
-//! The engine's actor: one task, one loop. It waits for commands, outcomes, ends of appends and folds, and
-//! moments; folds what came; then dispatches what has room.
+//! EngineActor is one task with one loop. It waits for commands, outcomes, intake, and results of appends and of
+//! tasks in the background; gives what came to the part that owns it; then lets each part do what is due.
 
 use super::alerts::Alerts;
-use super::command::ActorCommand;
-use super::command::{Reply, Solved};
+use super::command::{ActorCommand, Reply, Solved};
 use super::context::Context;
 use super::dispatcher::Dispatcher;
-use super::intake::{IntakeState, StreamOpened};
-use super::message_query::Steering;
-use super::meter::EngineMeter;
+use super::event_publisher::EventPublisher;
+use super::folding::{SqlFold, StateChange};
+use super::intake::{IntakeReader, IntakeTargets, StreamOpened};
+use super::message_query::{self, MessageQueries, Steering};
 use super::mo_routing::MoRouting;
 use super::outcome_reader::OutcomeReader;
 use super::sharing::{BusSource, Sharing};
+use super::solving::Solving;
 use super::status_events::{EventsPublished, StatusEvents};
+use super::steering::AlertControl;
+use super::timers::{self, Timers};
 use crate::api::{EngineError, Parts};
 use crate::shared::{RpcResponse, Term};
-use futures_util::future::FutureExt;
+use futures_util::future::{BoxFuture, FutureExt, pending};
 use futures_util::stream::StreamExt;
 use records::{Alert, AlertNo, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// Commands taken in one go.
 const COMMANDS_AT_ONCE: usize = 256;
-/// How often the clock is looked at while alerts run, and while none does.
+/// How often the clock is read while alerts run, and while none does.
 const TICK_BUSY: Duration = Duration::from_millis(100);
 const TICK_IDLE: Duration = Duration::from_millis(500);
-/// When turns follow each other faster than this, what comes is gathered for a moment: a turn costs the same
-/// for one message as for many.
+/// When turns follow each other faster than this, the next is put off a little: a turn costs the same for one
+/// message as for many.
 const OFTEN: Duration = Duration::from_micros(500);
 const GATHER: Duration = Duration::from_millis(1);
-/// How often moments (retries, ends of alerts) are looked at.
-const LOOK_EVERY_US: i64 = 50_000;
 
-/// Everything that changes.
+/// See the module. Each part owns its fields; an event goes through the parts in the order of the method that
+/// takes it.
 pub struct EngineActor {
     pub context: Context,
-    pub dispatcher: Dispatcher,
+    /// The hot state: every part works on it.
     pub alerts: Alerts,
+    pub dispatcher: Dispatcher,
     pub outcomes: OutcomeReader,
-    pub inbound: Arc<dyn bus::Topic>,
-    pub control: Arc<dyn bus::Retained>,
-    pub looked_at: Timestamp,
-    pub let_go_at: Timestamp,
-    pub folding: super::folding::FoldState,
-    pub publisher: super::event_publisher::EventPublisher,
-    pub solving: super::solving::Solving,
-    pub intake: IntakeState,
-    pub status_events: StatusEvents,
+    pub sql_fold: SqlFold,
+    pub intake: IntakeReader,
+    pub queries: MessageQueries,
     pub mo_routing: MoRouting,
-    pub meter: EngineMeter,
-    /// Questions about messages that intake has not come to yet.
-    pub parked: Vec<ActorCommand>,
+    pub status_events: StatusEvents,
+    pub publisher: EventPublisher,
+    pub solving: Solving,
+    pub control: AlertControl,
+    pub timers: Timers,
     /// Where several processes share the bus and the store.
     pub sharing: Option<Sharing>,
 }
@@ -67,32 +66,32 @@ pub struct Lags {
     pub taken: Arc<AtomicU64>,
 }
 
-/// What a background task came to.
+/// The result of a task in the background.
 pub enum BackgroundResult {
-    /// Done, or failed in these words: the log has them.
+    /// Done, or failed for this reason: it is logged.
     Done(Result<(), String>),
     /// A slice of a fold is in SQL, or was refused.
     Folded(Result<(), store::StoreError>),
     /// A message stream was made.
     Opened(Box<StreamOpened>),
-    /// Clients' words are on the bus.
+    /// Events for clients are on the bus.
     EventsPublished(EventsPublished),
-    /// Messages are taken back or changed.
+    /// Messages are cancelled or replaced.
     Steered(Steering),
-    /// Something was read from the bus.
+    /// A source was read from the bus.
     Read(BusSource, Result<Vec<bus::Record>, bus::BusError>),
-    /// An alert was looked for, for who waits until it is solved.
+    /// An alert was read from the store, for a reply that waits until it is solved.
     Found(AlertNo, Result<Option<Box<Alert>>, EngineError>, Option<Reply<Solved>>),
-    /// The store said what is unfinished.
+    /// Unfinished alerts were read from the store.
     Unsolved(Result<Vec<Alert>, EngineError>),
-    /// A question of another process has its answer.
+    /// The response to a request of another process.
     Answered(String, RpcResponse),
 }
 
 /// Why the actor came to rest.
 pub enum StopReason {
-    /// It was told to stop, and everything is in SQL.
-    Stopped(tokio::sync::oneshot::Sender<()>),
+    /// It was stopped, and everything is in SQL.
+    Stopped(oneshot::Sender<()>),
     /// Nobody holds the engine any more.
     Gone,
     /// Another process leads, or may.
@@ -104,48 +103,45 @@ impl EngineActor {
     /// it.
     pub fn new(
         parts: Arc<Parts>,
-        me: mpsc::WeakSender<ActorCommand>,
+        commands: mpsc::WeakSender<ActorCommand>,
         lags: Lags,
         term: Option<Term>,
     ) -> Result<EngineActor, EngineError> {
-        let bus = parts.bus.clone();
         let mut alerts = Alerts::new(&parts);
-        let dispatcher = Dispatcher::new(&parts, &mut alerts.strings)?;
         Ok(EngineActor {
+            dispatcher: Dispatcher::new(&parts, &mut alerts.strings)?,
             outcomes: OutcomeReader::new(&parts, &lags)?,
-            inbound: bus.topic(records::INBOUND).map_err(bus_error)?,
-            control: bus.retained(records::CONTROL).map_err(bus_error)?,
-            publisher: super::event_publisher::EventPublisher::new(&parts)?,
-            folding: super::folding::FoldState::new(&parts)?,
-            solving: super::solving::Solving::default(),
-            intake: IntakeState::new(&parts, lags.taken)?,
+            sql_fold: SqlFold::new(&parts)?,
+            intake: IntakeReader::new(&parts, lags.taken)?,
+            queries: MessageQueries::default(),
             mo_routing: MoRouting::new(&parts)?,
-            meter: EngineMeter::new(),
+            status_events: StatusEvents::new(),
+            publisher: EventPublisher::new(&parts)?,
+            solving: Solving::default(),
+            control: AlertControl::new(&parts)?,
+            timers: Timers::default(),
             sharing: term.is_some().then(|| Sharing::open(&parts)).transpose()?,
-            status_events: StatusEvents::default(),
-            parked: Vec::new(),
-            context: Context::new(parts, me, term),
-            dispatcher,
+            context: Context::new(parts, commands, term),
             alerts,
-            looked_at: Timestamp::default(),
-            let_go_at: Timestamp::default(),
         })
     }
 
-    /// Runs until it is told to stop, or may not go on.
+    /// Runs until it is stopped, or may not go on.
     pub async fn run(&mut self, commands: &mut mpsc::Receiver<ActorCommand>) -> StopReason {
         let mut waiting = Vec::with_capacity(COMMANDS_AT_ONCE);
         loop {
             let tick = if self.is_busy() { TICK_BUSY } else { TICK_IDLE };
             let turn = std::time::Instant::now();
             let takes = !self.status_events.is_full();
-            let takes_intake =
-                takes && self.context.stopping.is_none() && self.intake.is_open(self.context.now());
+            let takes_intake = takes && self.takes_intake();
             let readable = self.outcomes.topic.readable(self.outcomes.next);
             let handed_in = self.intake.topic.readable(self.intake.next);
-            let hinted = self.hinted();
-            let reads = takes && !self.is_reading(BusSource::Outcomes);
-            let reads_intake = takes_intake && !self.is_reading(BusSource::Intake);
+            let sharing = self.sharing.as_ref();
+            let is_reading = |source| sharing.is_some_and(|sharing| sharing.is_reading(source));
+            let reads = takes && !is_reading(BusSource::Outcomes);
+            let reads_intake = takes_intake && !is_reading(BusSource::Intake);
+            let announced: BoxFuture<'static, ()> =
+                sharing.map_or_else(|| pending().boxed(), Sharing::readable);
             tokio::select! {
                 count = commands.recv_many(&mut waiting, COMMANDS_AT_ONCE) => {
                     if count == 0 {
@@ -155,24 +151,28 @@ impl EngineActor {
                 }
                 () = readable, if reads => {}
                 () = handed_in, if reads_intake => {}
-                () = hinted, if self.context.stopping.is_none() => {}
-                Some(appended) = self.dispatcher.appends.next() => self.dispatcher.appended(appended, &mut self.alerts, &mut self.context),
-                Some(background_result) = self.context.background.next() => self.background_result(background_result),
+                () = announced, if !self.context.is_stopping() => {}
+                Some(appended) = self.dispatcher.appends.next() => {
+                    self.dispatcher.appended(appended, &mut self.alerts, &mut self.context);
+                }
+                Some(result) = self.context.background.next() => self.background_result(result),
                 () = tokio::time::sleep(tick) => {}
             }
             let often = turn.elapsed() < OFTEN;
             if !self.context.is_over() {
-                self.take_what_is_there();
-                self.after();
+                self.take_all();
+                self.run_parts();
             }
             if self.context.is_over() {
                 return self.context.stopping.take().map_or(StopReason::Over, StopReason::Stopped);
             }
-            if let Some(reply) = self.ready_to_end() {
+            if self.has_stopped()
+                && let Some(reply) = self.context.stopping.take()
+            {
                 return StopReason::Stopped(reply);
             }
             if often && !self.has_more() {
-                // Who asks something waits for nobody's gathering.
+                // A command is not put off.
                 tokio::select! {
                     () = tokio::time::sleep(GATHER) => {}
                     count = commands.recv_many(&mut waiting, COMMANDS_AT_ONCE) => {
@@ -186,20 +186,47 @@ impl EngineActor {
         }
     }
 
-    /// Whatever woke us: everything that came is taken in one turn.
-    fn take_what_is_there(&mut self) {
+    fn is_busy(&self) -> bool {
+        !self.alerts.running.is_empty() || self.sql_fold.is_under_way() || !self.alerts.unfolded.is_empty()
+    }
+
+    fn takes_intake(&self) -> bool {
+        !self.context.is_stopping() && self.intake.is_open(self.context.now())
+    }
+
+    /// Whatever woke the loop: everything that came is taken in one turn.
+    fn take_all(&mut self) {
         while let Some(Some(appended)) = self.dispatcher.appends.next().now_or_never() {
             self.dispatcher.appended(appended, &mut self.alerts, &mut self.context);
         }
         if self.context.is_shared() {
-            return self.read_what_is_there();
+            return self.read_all();
         }
         if !self.status_events.is_full() && self.outcomes.waiting() > 0 {
-            self.take_outcome_records(&self.outcomes.read());
+            self.take_outcomes(&self.outcomes.read(), false);
         }
         if !self.status_events.is_full() && self.intake.waiting() > 0 {
             self.take_intake();
         }
+    }
+
+    /// Where the bus is shared, topics are read in the background.
+    fn read_all(&mut self) {
+        if self.context.is_stopping() {
+            return;
+        }
+        let takes = !self.status_events.is_full();
+        let takes_intake = takes && self.intake.waiting() > 0 && self.takes_intake();
+        let Some(sharing) = &mut self.sharing else { return };
+        if takes && self.outcomes.waiting() > 0 {
+            let (topic, next) = (self.outcomes.topic.clone(), self.outcomes.next);
+            sharing.read(BusSource::Outcomes, topic, next, &self.context);
+        }
+        if takes_intake {
+            let (topic, next) = (self.intake.topic.clone(), self.intake.next);
+            sharing.read(BusSource::Intake, topic, next, &self.context);
+        }
+        sharing.read_own(&self.context);
     }
 
     /// There is more to do at once.
@@ -213,60 +240,163 @@ impl EngineActor {
             || (self.intake.waiting() > 0 && self.intake.opening == 0)
     }
 
-    /// What has to be looked at after anything happened.
-    fn after(&mut self) {
+    /// Lets each part do what is due after anything came.
+    fn run_parts(&mut self) {
         let now = self.context.now();
         if !self.context.is_shared() {
             self.dispatcher.read_health();
         }
-        if now.us_since(self.looked_at) >= LOOK_EVERY_US || now < self.looked_at {
-            self.looked_at = now;
-            self.outcomes.measure_lag(now);
-            self.look_at_nodes();
-            self.look_for_unsolved();
-            self.solve_again(now);
-            self.look_at_moments(now);
+        if self.timers.are_due(now) {
+            self.run_timers(now);
         }
         self.dispatcher.dispatch(&mut self.alerts, &self.outcomes, &self.context, now);
-        self.tell_what_happened();
-        self.finish_what_is_done(now);
-        self.flush_fates(now);
-        self.fold(now);
-        self.tell(now);
+        self.status_events.publish_touched(&mut self.alerts);
+        self.end_done(now);
+        self.status_events.flush(&self.context, now);
+        self.sql_fold.run(
+            &mut self.outcomes,
+            self.intake.next,
+            &mut self.alerts,
+            &mut self.status_events,
+            &self.context,
+            now,
+        );
+        self.publisher.publish_due(&self.alerts, &self.dispatcher, &self.context, now);
     }
 
-    fn is_busy(&self) -> bool {
-        !self.alerts.running.is_empty() || self.folding.is_under_way() || !self.alerts.unfolded.is_empty()
-    }
-
-    pub fn take_outcome_records(&mut self, records: &[bus::Record]) {
-        for record in records {
-            self.outcomes.begin(record.index);
-            self.take_batch(&record.octets);
+    fn run_timers(&mut self, now: Timestamp) {
+        self.outcomes.measure_lag(now);
+        if let Some(sharing) = &mut self.sharing {
+            sharing.read_health(&mut self.dispatcher, &self.context);
+            sharing.find_unsolved(&self.context);
+        }
+        self.retry_solves(now);
+        self.intake.expire(&mut self.alerts, now);
+        self.mo_routing.forget_confirmations(&self.context, now);
+        let running: Vec<AlertNo> = self.alerts.running.iter().copied().collect();
+        let receipt_timeout_s = self.context.parts.settings.receipt_timeout_s;
+        for no in running {
+            let expired = timers::run(no, &mut self.alerts, &self.dispatcher.routes, receipt_timeout_s, now);
+            if let Some(change) = expired {
+                self.ended(change);
+                self.control.stop(no, &self.alerts, &self.context);
+            }
+        }
+        if self.timers.eviction_is_due(now) && !self.sql_fold.is_under_way() {
+            self.evict(now);
         }
     }
 
-    pub fn background_result(&mut self, background_result: BackgroundResult) {
-        match background_result {
+    /// Ends the touched alerts whose every delivery is where it will stay.
+    fn end_done(&mut self, now: Timestamp) {
+        if self.alerts.touched.is_empty() {
+            return;
+        }
+        for no in self.alerts.take_touched() {
+            self.publisher.note_change(no);
+            let routes = &self.dispatcher.routes;
+            if let Some(change) = self.alerts.end_if_done(no, now, |route| routes.has_receipts(route)) {
+                self.ended(change);
+            }
+        }
+    }
+
+    /// An alert became final. That is written when its deliveries are.
+    fn ended(&mut self, change: StateChange) {
+        self.publisher.note_end(change.no);
+        self.sql_fold.add_change(change);
+    }
+
+    /// Alerts that have been final for a while leave memory.
+    fn evict(&mut self, now: Timestamp) {
+        for no in timers::evictable(&self.alerts, self.context.parts.settings.linger_s, now) {
+            self.alerts.remove(no, now);
+            self.dispatcher.forget(no);
+            self.publisher.forget(no);
+            self.control.clear(no, &self.context);
+        }
+    }
+
+    pub fn background_result(&mut self, result: BackgroundResult) {
+        match result {
             BackgroundResult::Done(Ok(())) => {}
-            BackgroundResult::Done(Err(error)) => tracing::error!(error, "an errand failed"),
+            BackgroundResult::Done(Err(error)) => tracing::error!(error, "a task in the background failed"),
             BackgroundResult::Folded(result) => self.folded(result),
-            BackgroundResult::Opened(opened) => self.opened(opened),
-            BackgroundResult::EventsPublished(told) => self.told(told),
-            BackgroundResult::Steered(steering) => self.steered(steering),
+            BackgroundResult::Opened(opened) => {
+                self.intake.opened(opened, &mut self.alerts, self.context.now());
+            }
+            BackgroundResult::EventsPublished(flushed) => self.status_events.flushed(flushed, &self.context),
+            BackgroundResult::Steered(steering) => {
+                message_query::appended(steering, &mut self.intake, &mut self.alerts, &self.context);
+            }
             BackgroundResult::Read(source, read) => self.was_read(source, read),
             BackgroundResult::Found(no, found, reply) => self.found(no, found, reply),
-            BackgroundResult::Unsolved(found) => self.unsolved(found),
-            BackgroundResult::Answered(to, answered) => self.answered(to, &answered),
+            BackgroundResult::Unsolved(found) => self.found_unsolved(found),
+            BackgroundResult::Answered(to, response) => {
+                if let Some(sharing) = &mut self.sharing {
+                    sharing.respond(to, &response, &self.context);
+                }
+            }
         }
     }
 
-    fn ready_to_end(&mut self) -> Option<tokio::sync::oneshot::Sender<()>> {
+    /// A slice of a fold is in SQL, or was refused. After the last the topics let go of what nobody needs.
+    fn folded(&mut self, result: Result<(), store::StoreError>) {
+        let (alerts, events) = (&mut self.alerts, &mut self.status_events);
+        if !self.sql_fold.written(result, alerts, events, &mut self.context) {
+            return;
+        }
+        let now = self.context.now();
+        if self.sql_fold.is_time_to_trim(now) {
+            let needed = self.dispatcher.routes.outcomes_needed_from().unwrap_or(u64::MAX);
+            self.outcomes.trim(self.sql_fold.folded_to.min(needed), &self.context.parts, now);
+            self.intake.trim(self.sql_fold.intake_to);
+            self.mo_routing.trim();
+            self.dispatcher.trim();
+        }
+    }
+
+    /// A source was read in the background.
+    fn was_read(&mut self, source: BusSource, read: Result<Vec<bus::Record>, bus::BusError>) {
+        let Some(sharing) = &mut self.sharing else { return };
+        let records = sharing.end_read(source, read);
+        match source {
+            BusSource::Outcomes => self.take_outcomes(&records, false),
+            BusSource::Intake if self.takes_intake() => self.take_messages(&records, self.context.now()),
+            BusSource::Intake => {}
+            BusSource::Accepted => self.take_accepted(&records),
+            BusSource::Requests => records.iter().for_each(|record| self.take_request(record)),
+        }
+    }
+
+    /// Takes the messages that platforms handed in.
+    pub fn take_intake(&mut self) {
+        let now = self.context.now();
+        if !self.context.is_stopping()
+            && let Some(records) = self.intake.read(now)
+        {
+            self.take_messages(&records, now);
+        }
+    }
+
+    fn take_messages(&mut self, records: &[bus::Record], now: Timestamp) {
+        let mut targets = IntakeTargets {
+            alerts: &mut self.alerts,
+            mo_routing: &mut self.mo_routing,
+            classifier: &self.dispatcher.routes.classifier,
+            context: &self.context,
+        };
+        self.intake.take(records, &mut targets, now);
+        self.queries.answer_parked(&self.intake, &mut self.alerts, &self.context);
+    }
+
+    /// Everything is folded, published and appended.
+    fn has_stopped(&self) -> bool {
         let idle = self.context.is_stopping()
             && self.dispatcher.appends.is_empty()
             && self.context.background.is_empty();
-        let folded = !self.folding.is_under_way() && self.alerts.unfolded.is_empty();
-        if idle && folded && self.status_events.is_empty() { self.context.stopping.take() } else { None }
+        let folded = !self.sql_fold.is_under_way() && self.alerts.unfolded.is_empty();
+        idle && folded && self.status_events.is_empty()
     }
 }
 

@@ -2,13 +2,22 @@
 //! has to look at.
 
 use super::blocks::Blocks;
+use super::command::{DeliveryPage, Solved};
+use super::folding::StateChange;
+use super::stream_index::StreamIndex;
 use crate::api::Parts;
 use crate::plan::{Classifier, Move};
 use crate::record::{Effect, Folding, LiveAlert, ReplyCorrelation, StringTable};
-use records::{AlertNo, Delivery, DeliveryState, EndpointNo, Reason, RosterBlock, RosterEntry, Timestamp};
+use records::{
+    AlertNo, AlertState, Delivery, DeliveryState, EndpointNo, Intent, Reason, RosterBlock, RosterEntry,
+    Timestamp,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
+
+/// Deliveries scanned for one page at most; a page may be short, its cursor goes on.
+const SCANNED_MAX: usize = 1_000_000;
 
 /// The state that every part works on.
 pub struct Alerts {
@@ -16,6 +25,8 @@ pub struct Alerts {
     pub live: FxHashMap<AlertNo, LiveAlert>,
     /// Names of routes and texts of carriers, by their numbers in the deliveries.
     pub strings: StringTable,
+    /// Message streams among them, by account.
+    pub streams: StreamIndex,
     /// Rosters.
     pub blocks: Blocks,
     /// Finds the alert of a reply.
@@ -41,6 +52,7 @@ impl Alerts {
         Alerts {
             live: FxHashMap::default(),
             strings: StringTable::default(),
+            streams: StreamIndex::default(),
             blocks: Blocks::new(parts.store.clone()),
             replies: ReplyCorrelation::default(),
             running: FxHashSet::default(),
@@ -56,6 +68,7 @@ impl Alerts {
     /// An alert comes into memory.
     pub fn insert(&mut self, live: LiveAlert) {
         let no = live.alert.no;
+        self.streams.insert(&live.alert);
         if !live.alert.state.is_final() {
             self.running.insert(no);
         }
@@ -90,6 +103,28 @@ impl Alerts {
         };
         fold(live, &mut folding);
         self.touch(no);
+    }
+
+    /// Has this alert events that were not published?
+    pub fn has_events(&self, no: AlertNo) -> bool {
+        let metas = self.live.get(&no).and_then(|live| live.metas.as_ref());
+        metas.is_some_and(|metas| !metas.events.is_empty())
+    }
+
+    /// Attempts that ask for an answer were begun: replies from their addresses are for them.
+    pub fn expect_replies(&mut self, intent: &Intent) {
+        let asks = self.live.get(&intent.alert).is_some_and(|live| live.alert.request.require_answer);
+        if !asks {
+            return;
+        }
+        let route = self.strings.route_no(&intent.route);
+        for &(endpoint, _) in &intent.attempts {
+            let Some(block) = self.block(intent.alert, endpoint) else { continue };
+            let entry = block.entries.get((endpoint.0 - block.first.0) as usize);
+            if let Some((channel, entry)) = entry.and_then(|entry| entry.channel.zip(Some(entry))) {
+                self.replies.note(channel, &entry.address, route, (intent.alert, endpoint));
+            }
+        }
     }
 
     /// One delivery as stored.
@@ -157,5 +192,76 @@ impl Alerts {
                 live.reclassify(endpoint, &entry, classifier);
             }
         }
+    }
+
+    /// Moves an alert to a final state: it is written when its deliveries are.
+    pub fn end(&mut self, no: AlertNo, state: AlertState, note: &str, now: Timestamp) -> Option<StateChange> {
+        let live = self.live.get_mut(&no)?;
+        live.alert.state = state;
+        live.alert.version += 1;
+        live.alert.note = note.to_owned();
+        live.finished = Some(now);
+        let version = live.alert.version;
+        self.running.remove(&no);
+        self.unfolded.insert(no);
+        Some(StateChange { no, state, version, note: note.to_owned(), at: now })
+    }
+
+    /// Ends an alert whose every delivery is where it will stay.
+    pub fn end_if_done(
+        &mut self,
+        no: AlertNo,
+        now: Timestamp,
+        has_receipts: impl Fn(u16) -> bool,
+    ) -> Option<StateChange> {
+        // An alert that ends after its time has expired, also when the gateways are the first to report it.
+        let done = self.live.get(&no).is_some_and(|live| {
+            live.alert.state == AlertState::Running
+                && live.metas.as_ref().is_none_or(|metas| metas.closed)
+                && live.tally.pending(has_receipts) == 0
+                && live.alert.request.expires > now
+        });
+        if done { self.end(no, AlertState::Done, "", now) } else { None }
+    }
+
+    /// The alerts that changed since the last call.
+    pub fn take_touched(&mut self) -> Vec<AlertNo> {
+        self.touched_last = None;
+        self.touched.drain().collect()
+    }
+
+    /// An alert leaves memory.
+    pub fn remove(&mut self, no: AlertNo, now: Timestamp) {
+        if let Some(live) = self.live.remove(&no) {
+            self.streams.remove(&live.alert);
+            if live.alert.request.require_answer && live.alert.request.expires <= now {
+                self.replies.forget(no);
+            }
+        }
+    }
+
+    /// A page of deliveries of an alert in memory.
+    pub fn deliveries(&self, no: AlertNo, page: DeliveryPage) -> Option<Vec<Delivery>> {
+        let live = self.live.get(&no)?;
+        let fits = |state: DeliveryState| page.state.is_none_or(|filter| filter == state);
+        let found = live
+            .each()
+            .skip(page.from.0 as usize)
+            .take(SCANNED_MAX)
+            .filter(|(_, cell)| fits(cell.state))
+            .take(page.limit);
+        Some(found.filter_map(|(endpoint, _)| live.delivery(endpoint, &self.strings)).collect())
+    }
+
+    /// An alert in memory as its solve is reported.
+    pub fn solved(&self, no: AlertNo, now: Timestamp) -> Option<Solved> {
+        let live = self.live.get(&no)?;
+        let left_out = live.tally.in_state(DeliveryState::Excluded);
+        let reasons = crate::report::report(live, &self.strings, now, None, |_| None).reasons;
+        Some(Solved {
+            alert: live.alert.clone(),
+            endpoints: live.len() as u32 - left_out,
+            excluded: reasons.into_iter().collect(),
+        })
     }
 }

@@ -4,6 +4,7 @@ mod actor;
 mod alerts;
 mod blocks;
 mod command;
+mod commands;
 mod context;
 mod dispatcher;
 mod event_publisher;
@@ -13,6 +14,7 @@ mod intake;
 mod message_query;
 mod meter;
 mod mo_routing;
+mod opt_outs;
 mod outcome_reader;
 mod outcomes;
 mod route_table;
@@ -21,6 +23,7 @@ mod solving;
 mod starting;
 mod status_events;
 mod steering;
+mod stream_index;
 mod submit;
 #[cfg(test)]
 mod tests;
@@ -241,12 +244,12 @@ impl Engine {
     }
 
     /// Clients or keywords changed in the config.
-    pub async fn change_parties(
+    pub async fn change_clients(
         &self,
-        parties: Vec<MessageClientSettings>,
+        clients: Vec<MessageClientSettings>,
         keywords: Keywords,
     ) -> Result<(), EngineError> {
-        self.ask(|reply| ActorCommand::Parties { parties, keywords, reply }).await
+        self.ask(|reply| ActorCommand::Clients { clients, keywords, reply }).await
     }
 
     /// Record is so far behind the outcomes that gateways should take nothing new, emergencies excepted.

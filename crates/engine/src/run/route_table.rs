@@ -5,7 +5,7 @@ use super::dispatcher::Appended;
 use crate::api::{EngineError, Parts};
 use crate::plan::{Classifier, Tiers, ahead_units_max};
 use crate::record::StringTable;
-use records::{Lane, RouteHealth, segment_topic};
+use records::{AttemptRef, Lane, RouteHealth, segment_topic};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -103,7 +103,17 @@ impl RouteTable {
         self.places.get(usize::from(no)).copied().flatten()
     }
 
-    /// Does the network of this route tell what became of a message?
+    /// The route with this name.
+    pub fn named(&self, name: &str) -> Option<&records::Route> {
+        self.classifier.routes().iter().find(|route| route.name == name)
+    }
+
+    /// The key of an attempt that its channel gives without the network's answer.
+    pub fn own_key(&self, route: &str, of: AttemptRef) -> Option<u64> {
+        channels::of(self.named(route)?.channel)?.own_key(of.alert, of.endpoint)
+    }
+
+    /// Does the network of this route send receipts?
     pub fn has_receipts(&self, no: u16) -> bool {
         self.place(no).is_some_and(|i| self.classifier.routes()[i].receipts)
     }

@@ -1,14 +1,16 @@
-//! Solves run on threads of their own, a few at a time; the actor goes on meanwhile.
+//! Solving runs solves on threads of their own, a few at a time. It owns the alerts that wait for one, the replies
+//! that wait for them, and the alerts to be tried again.
 
-use super::actor::{EngineActor, store_error};
+use super::actor::store_error;
 use super::command::{ActorCommand, Reply, Solved};
+use super::context::Context;
 use crate::api::{EngineError, Parts, Problem, Steer};
 use crate::dispatch::Wording;
 use crate::plan::{Chains, Classifier};
 use crate::record::LiveAlert;
 use crate::solve::audience::{To, parsed};
 use crate::solve::{GROUP_DEPTH_MAX, GroupSet, Matcher, Roster, Solver, strategy_of};
-use records::{Alert, AlertNo, AlertState, DeliveryState, RosterBlock, Strategy, Timestamp};
+use records::{Alert, AlertNo, AlertState, RosterBlock, Strategy, Timestamp};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,7 +30,7 @@ const AGAIN_AFTER_US: i64 = 60_000_000;
 const NOT_YET: &str = "nobody is told yet";
 const AGAIN: &str = "; it is tried again each minute";
 
-/// What is being solved, and who waits for it.
+/// See the module.
 #[derive(Default)]
 pub struct Solving {
     running: usize,
@@ -36,23 +38,23 @@ pub struct Solving {
     waiters: FxHashMap<AlertNo, Vec<Reply<Solved>>>,
     verbs: FxHashMap<AlertNo, Vec<(Steer, Reply<Alert>)>>,
     /// What could not be solved, and when that was.
-    failed: FxHashMap<AlertNo, Timestamp>,
+    to_retry: FxHashMap<AlertNo, Timestamp>,
 }
 
 impl Solving {
     /// It could not be solved.
     pub fn note_failed(&mut self, no: AlertNo, now: Timestamp) {
-        self.failed.insert(no, now);
+        self.to_retry.insert(no, now);
     }
 
     /// Whether it may be tried, or was tried in vain a short time ago.
     pub fn may_try(&self, no: AlertNo, now: Timestamp) -> bool {
-        self.failed.get(&no).is_none_or(|at| is_time_again(*at, now))
+        self.to_retry.get(&no).is_none_or(|at| is_time_again(*at, now))
     }
 
     /// What is to be tried again now; it is forgotten with this.
     pub fn take_again(&mut self, now: Timestamp) -> Vec<AlertNo> {
-        self.failed.extract_if(|_, at| is_time_again(*at, now)).map(|(no, _)| no).collect()
+        self.to_retry.extract_if(|_, at| is_time_again(*at, now)).map(|(no, _)| no).collect()
     }
 
     /// Is this alert being solved, or waiting for it?
@@ -69,6 +71,81 @@ impl Solving {
     pub fn wait_too(&mut self, no: AlertNo, reply: Option<Reply<Solved>>) {
         self.waiters.entry(no).or_default().extend(reply);
     }
+
+    /// An alert has to be solved.
+    pub fn solve(
+        &mut self,
+        alert: Box<Alert>,
+        reply: Option<Reply<Solved>>,
+        classifier: &Arc<Classifier>,
+        context: &Context,
+    ) {
+        self.waiters.entry(alert.no).or_default().extend(reply);
+        self.queue.push_back(alert);
+        self.start_solves(classifier, context);
+    }
+
+    fn start_solves(&mut self, classifier: &Arc<Classifier>, context: &Context) {
+        while self.running < AT_ONCE {
+            let Some(alert) = self.queue.pop_front() else { return };
+            self.running += 1;
+            let (parts, classifier, commands) =
+                (context.parts.clone(), classifier.clone(), context.commands.clone());
+            let epoch = context.epoch();
+            tokio::task::spawn_blocking(move || {
+                let no = alert.no;
+                let result = solve(&parts, &classifier, *alert, &Handle::current());
+                if let Some(commands) = commands.upgrade() {
+                    let _ = commands.blocking_send(ActorCommand::Solved { no, epoch, classifier, result });
+                }
+            });
+        }
+    }
+
+    /// A solve is through: the next begins. Gives the replies that wait for it.
+    pub fn ended(
+        &mut self,
+        no: AlertNo,
+        classifier: &Arc<Classifier>,
+        context: &Context,
+    ) -> Vec<Reply<Solved>> {
+        self.running -= 1;
+        self.start_solves(classifier, context);
+        self.waiters.remove(&no).unwrap_or_default()
+    }
+
+    /// The verbs that came before the solve was through.
+    pub fn take_deferred(&mut self, no: AlertNo) -> Vec<(Steer, Reply<Alert>)> {
+        self.verbs.remove(&no).unwrap_or_default()
+    }
+
+    /// It is tried again, unless a reply waits for it and says that it cannot be carried out: then it must not
+    /// be sent later. What is replied is written down first.
+    pub fn failed(
+        &mut self,
+        no: AlertNo,
+        error: EngineError,
+        waiters: Vec<Reply<Solved>>,
+        context: &Context,
+    ) {
+        let now = context.now();
+        let is_refused = matches!(error, EngineError::Unprocessable(_)) && !waiters.is_empty();
+        let (state, note) = if is_refused {
+            (AlertState::Cancelled, format!("refused: {error}"))
+        } else {
+            tracing::error!(alert = no.0, %error, "an alert could not be solved; it will be tried again in a minute");
+            self.note_failed(no, now);
+            (AlertState::Accepted, format!("{NOT_YET}: {error}{AGAIN}"))
+        };
+        let store = context.parts.store.clone();
+        context.spawn_logged(async move {
+            let written = write_note(&*store, no, state, &note, now).await;
+            for waiter in waiters {
+                let _ = waiter.send(Err(error.clone()));
+            }
+            written.map_err(|error| format!("why an alert could not be solved was not written down: {error}"))
+        });
+    }
 }
 
 /// Nobody was looked up for it yet.
@@ -78,103 +155,6 @@ pub fn is_unsolved(alert: &Alert) -> bool {
 
 fn is_time_again(failed: Timestamp, now: Timestamp) -> bool {
     now < failed || now.us_since(failed) >= AGAIN_AFTER_US
-}
-
-impl EngineActor {
-    /// An alert has to be solved.
-    pub fn solve(&mut self, alert: Box<Alert>, reply: Option<Reply<Solved>>) {
-        self.solving.waiters.entry(alert.no).or_default().extend(reply);
-        self.solving.queue.push_back(alert);
-        self.start_solves();
-    }
-
-    fn start_solves(&mut self) {
-        while self.solving.running < AT_ONCE {
-            let Some(alert) = self.solving.queue.pop_front() else { return };
-            self.solving.running += 1;
-            let (parts, classifier, me) = (
-                self.context.parts.clone(),
-                self.dispatcher.routes.classifier.clone(),
-                self.context.commands.clone(),
-            );
-            let epoch = self.context.epoch();
-            tokio::task::spawn_blocking(move || {
-                let no = alert.no;
-                let result = solve(&parts, &classifier, *alert, &Handle::current());
-                if let Some(me) = me.upgrade() {
-                    let _ = me.blocking_send(ActorCommand::Solved { no, epoch, classifier, result });
-                }
-            });
-        }
-    }
-
-    /// A solve is through. Routes that changed meanwhile have other classes than those that it gave.
-    pub fn solved(
-        &mut self,
-        no: AlertNo,
-        classifier: &Arc<Classifier>,
-        result: Result<(Box<LiveAlert>, u64), EngineError>,
-    ) {
-        self.solving.running -= 1;
-        self.start_solves();
-        let waiters = self.solving.waiters.remove(&no).unwrap_or_default();
-        match result {
-            Ok((live, _people)) => {
-                self.take_in(*live);
-                if !Arc::ptr_eq(classifier, &self.dispatcher.routes.classifier) {
-                    self.alerts.reclassify(no, &self.dispatcher.routes.classifier);
-                }
-                let solved = self.solved_as_told(no);
-                for waiter in waiters {
-                    let _ = waiter.send(solved.clone().ok_or(EngineError::NotFound));
-                }
-            }
-            Err(error) => self.could_not_solve(no, error, waiters),
-        }
-        for (verb, reply) in self.solving.verbs.remove(&no).unwrap_or_default() {
-            self.steer(no, verb, reply);
-        }
-    }
-
-    /// It is tried again, unless who waits for it hears that it cannot be carried out: then it must not be
-    /// sent later. What people are told is written down first.
-    fn could_not_solve(&mut self, no: AlertNo, error: EngineError, waiters: Vec<Reply<Solved>>) {
-        let now = self.context.now();
-        let is_refused = matches!(error, EngineError::Unprocessable(_)) && !waiters.is_empty();
-        let (state, note) = if is_refused {
-            (AlertState::Cancelled, format!("refused: {error}"))
-        } else {
-            tracing::error!(alert = no.0, %error, "an alert could not be solved; it will be tried again in a minute");
-            self.solving.note_failed(no, now);
-            (AlertState::Accepted, format!("{NOT_YET}: {error}{AGAIN}"))
-        };
-        let store = self.context.parts.store.clone();
-        self.context.spawn_logged(async move {
-            let written = write_note(&*store, no, state, &note, now).await;
-            for waiter in waiters {
-                let _ = waiter.send(Err(error.clone()));
-            }
-            written.map_err(|error| format!("why an alert could not be solved was not written down: {error}"))
-        });
-    }
-
-    /// An alert comes into memory.
-    pub fn take_in(&mut self, live: LiveAlert) {
-        self.intake.register(&live.alert);
-        self.alerts.insert(live);
-    }
-
-    pub fn solved_as_told(&self, no: AlertNo) -> Option<Solved> {
-        let live = self.alerts.live.get(&no)?;
-        let left_out = live.tally.in_state(DeliveryState::Excluded);
-        let reasons =
-            crate::report::report(live, &self.alerts.strings, self.context.now(), None, |_| None).reasons;
-        Some(Solved {
-            alert: live.alert.clone(),
-            endpoints: live.len() as u32 - left_out,
-            excluded: reasons.into_iter().collect(),
-        })
-    }
 }
 
 /// What is over by now is not tried again. A verb may have ended it meanwhile: that stays.

@@ -1,8 +1,8 @@
-//! A start: rows, then the outcomes after them, then the segments that nobody acknowledged. What is left over
-//! is planned.
+//! Start of the actor: rows, then the outcomes after them, then the segments that no gateway acknowledged. What is
+//! left over is planned.
 
-use super::actor::{EngineActor, bus_error, store_error};
-use super::command::ActorCommand;
+use super::actor::{BackgroundResult, EngineActor, bus_error, store_error};
+use super::alerts::Alerts;
 use super::dispatcher::FoundSegment;
 use super::solving::{has_order, is_unsolved};
 use crate::api::{EngineError, Parts};
@@ -11,6 +11,7 @@ use crate::record::CarrierIds;
 use crate::record::delivery_cell::IN_SEGMENT;
 use crate::record::{LiveAlert, StringTable};
 use crate::shared::latest;
+use futures_util::stream::StreamExt;
 use records::{
     Alert, AlertNo, AlertState, DeliveryState, EndpointNo, ROSTER_BLOCK_ENDPOINTS, Reason, RosterBlock,
     RosterEntry, Segment, Timestamp,
@@ -29,8 +30,8 @@ pub async fn start(owner: &mut EngineActor) -> Result<(), EngineError> {
     let ends = ends(owner).await?;
     let store = owner.context.parts.store.clone();
     let folded_to = store.folded_to().await.map_err(store_error)?;
-    owner.folding.folded_to = folded_to;
-    owner.folding.intake_to = store.intake_to().await.map_err(store_error)?;
+    owner.sql_fold.folded_to = folded_to;
+    owner.sql_fold.intake_to = store.intake_to().await.map_err(store_error)?;
     owner.outcomes.next = folded_to.max(owner.outcomes.topic.low());
     load_carrier_ids(owner, ends.ids)?;
     let mut unsolved = Vec::new();
@@ -41,12 +42,12 @@ pub async fn start(owner: &mut EngineActor) -> Result<(), EngineError> {
         }
     }
     close_all_but_the_last(owner);
-    note_all_asked(owner).await?;
-    let crashed = owner.outcomes.next < ends.outcomes || owner.folding.intake_to < ends.intake;
+    expect_all_replies(owner).await?;
+    let crashed = owner.outcomes.next < ends.outcomes || owner.sql_fold.intake_to < ends.intake;
     if crashed || owner.context.is_shared() {
-        remember_told(owner).await?;
+        remember_events(owner).await?;
     }
-    owner.replay_intake(ends.intake).await?;
+    replay_intake(owner, ends.intake).await?;
     // Gateways of other processes go on meanwhile: what has become of a segment that is acknowledged now is
     // replayed below.
     let segments = find_segments(owner)?;
@@ -67,7 +68,7 @@ pub async fn start(owner: &mut EngineActor) -> Result<(), EngineError> {
         "the engine is up"
     );
     for alert in unsolved {
-        owner.solve(Box::new(alert), None);
+        owner.solving.solve(Box::new(alert), None, &owner.dispatcher.routes.classifier, &owner.context);
     }
     let all: Vec<AlertNo> = owner.alerts.live.keys().copied().collect();
     all.into_iter().for_each(|no| owner.alerts.touch(no));
@@ -84,7 +85,7 @@ struct Ends {
 /// Where they end now. Of several processes the one that begins to lead first moves the heads of the
 /// segments: whatever was appended by another is below from then on.
 async fn ends(owner: &mut EngineActor) -> Result<Ends, EngineError> {
-    let ids = owner.folding.ids_topic().clone();
+    let ids = owner.sql_fold.ids_topic().clone();
     if !owner.context.is_shared() {
         return Ok(Ends {
             outcomes: owner.outcomes.topic.head(),
@@ -105,10 +106,10 @@ async fn ends(owner: &mut EngineActor) -> Result<Ends, EngineError> {
     })
 }
 
-async fn remember_told(owner: &mut EngineActor) -> Result<(), EngineError> {
+async fn remember_events(owner: &mut EngineActor) -> Result<(), EngineError> {
     let bus = owner.context.parts.bus.clone();
     if owner.context.is_shared() {
-        for name in super::status_events::topics_of_words(&*bus).map_err(bus_error)? {
+        for name in super::status_events::topics(&*bus).map_err(bus_error)? {
             latest(&*bus.topic(&name).map_err(bus_error)?).await?;
         }
     }
@@ -128,14 +129,14 @@ async fn take_up(owner: &mut EngineActor, alert: Alert) -> Result<(), EngineErro
         now,
         intake_to,
     )?;
-    owner.observe_all(&live.alert, observers, now);
-    owner.take_in(live);
+    owner.publisher.observe_all(&live.alert, observers, now);
+    owner.alerts.insert(live);
     Ok(())
 }
 
 /// Only the last message stream of a class takes messages.
 fn close_all_but_the_last(owner: &mut EngineActor) {
-    for no in owner.intake.closed() {
+    for no in owner.alerts.streams.closed() {
         if let Some(metas) = owner.alerts.live.get_mut(&no).and_then(|live| live.metas.as_mut()) {
             metas.closed = true;
         }
@@ -205,7 +206,7 @@ fn load_to(
 }
 
 fn load_carrier_ids(owner: &mut EngineActor, to: u64) -> Result<(), EngineError> {
-    let topic = owner.folding.ids_topic().clone();
+    let topic = owner.sql_fold.ids_topic().clone();
     let oldest = owner.context.now().plus_s(-i64::from(owner.context.parts.settings.carrier_ids_s));
     let mut from = topic.low();
     let mut needed = None;
@@ -238,19 +239,43 @@ fn replay(owner: &mut EngineActor, to: u64) -> Result<(), EngineError> {
         if records.is_empty() {
             break;
         }
-        for record in records {
-            owner.outcomes.begin(record.index);
-            owner.replay_batch(&record.octets);
+        owner.take_outcomes(&records, true);
+    }
+    Ok(())
+}
+
+/// Takes the messages that came before the start to where they were.
+async fn replay_intake(owner: &mut EngineActor, to: u64) -> Result<(), EngineError> {
+    let in_sql = owner.context.parts.store.intake_to().await.map_err(store_error)?;
+    owner.intake.begin_replay(in_sql, to);
+    while owner.intake.is_replaying() {
+        let before = owner.intake.next;
+        owner.take_intake();
+        while owner.intake.opening > 0 {
+            match owner.context.background.next().await {
+                Some(BackgroundResult::Opened(opened)) => {
+                    if let Some(error) = opened.error() {
+                        return Err(store_error(error.clone()));
+                    }
+                    owner.background_result(BackgroundResult::Opened(opened));
+                }
+                Some(other) => owner.background_result(other),
+                None => break,
+            }
+        }
+        if owner.intake.next == before && owner.intake.is_paused() {
+            return Err(EngineError::Internal("the topic of intake cannot be read".into()));
         }
     }
+    owner.intake.publish_taken();
     Ok(())
 }
 
 /// What stands in segments that no gateway acknowledged is under way, unless an outcome has ended it.
 fn find_segments(owner: &EngineActor) -> Result<Vec<FoundSegment>, EngineError> {
     let mut found = Vec::new();
-    for (place, way) in owner.dispatcher.routes.list.iter().enumerate() {
-        for (lane_no, lane) in way.lanes.iter().enumerate() {
+    for (place, entry) in owner.dispatcher.routes.list.iter().enumerate() {
+        for (lane_no, lane) in entry.lanes.iter().enumerate() {
             for index in lane.group.unacknowledged(SEGMENTS_MAX) {
                 if let Some(record) = lane.topic.read(index, 1, OCTETS_AT_ONCE).map_err(bus_error)?.pop()
                     && record.index == index
@@ -265,8 +290,7 @@ fn find_segments(owner: &EngineActor) -> Result<Vec<FoundSegment>, EngineError> 
     Ok(found)
 }
 
-/// What was about to be written by a route that is no longer configured has nobody left to say what became of
-/// it.
+/// No outcome will come of attempts that were about to be written by a route that is no longer configured.
 fn mark_orphans(owner: &mut EngineActor) {
     let all: Vec<AlertNo> = owner.alerts.live.keys().copied().collect();
     for no in all {
@@ -282,15 +306,15 @@ fn mark_orphans(owner: &mut EngineActor) {
     }
 }
 
-/// Everybody who was asked and may still answer, the oldest question first. Most alerts are over long before
-/// their answers come.
-async fn note_all_asked(owner: &mut EngineActor) -> Result<(), EngineError> {
+/// Replies of everybody who may still answer, the oldest alert first. Most alerts are over long before their
+/// answers come.
+async fn expect_all_replies(owner: &mut EngineActor) -> Result<(), EngineError> {
     let now = owner.context.now();
     for alert in owner.context.parts.store.asking_alerts(now).await.map_err(store_error)? {
         let no = alert.no;
         match owner.alerts.live.remove(&no) {
             Some(live) => {
-                note_asked(owner, &live);
+                expect_replies(&mut owner.alerts, &owner.context.parts, &live);
                 owner.alerts.live.insert(no, live);
             }
             None if alert.state.is_final() => {
@@ -301,7 +325,7 @@ async fn note_all_asked(owner: &mut EngineActor) -> Result<(), EngineError> {
                     alert,
                     now,
                 )?;
-                note_asked(owner, &live);
+                expect_replies(&mut owner.alerts, &owner.context.parts, &live);
             }
             None => {}
         }
@@ -309,18 +333,18 @@ async fn note_all_asked(owner: &mut EngineActor) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Everybody who was sent something that asks for an answer.
-fn note_asked(owner: &mut EngineActor, live: &LiveAlert) {
+/// Replies of everybody who was sent something that asks for an answer are for this alert.
+fn expect_replies(alerts: &mut Alerts, parts: &Parts, live: &LiveAlert) {
     if !live.alert.request.require_answer {
         return;
     }
     let mut at = EndpointNo(0);
-    while let Ok(Some(block)) = owner.context.parts.store.roster_block(live.alert.no, at) {
+    while let Ok(Some(block)) = parts.store.roster_block(live.alert.no, at) {
         for (i, entry) in block.entries.iter().enumerate() {
             let endpoint = EndpointNo(block.first.0 + i as u32);
             let (Some(channel), Some(cell)) = (entry.channel, live.cell(endpoint)) else { continue };
             if cell.last > 0 {
-                owner.alerts.replies.note(channel, &entry.address, cell.route, (live.alert.no, endpoint));
+                alerts.replies.note(channel, &entry.address, cell.route, (live.alert.no, endpoint));
             }
         }
         at = EndpointNo(block.first.0 + ROSTER_BLOCK_ENDPOINTS as u32);
@@ -354,8 +378,8 @@ impl EngineActor {
         ) {
             Ok(mut live) => {
                 live.finished = live.finished.map(|_| now);
-                note_asked(self, &live);
-                self.take_in(live);
+                expect_replies(&mut self.alerts, &self.context.parts, &live);
+                self.alerts.insert(live);
                 true
             }
             Err(error) => {
@@ -363,33 +387,6 @@ impl EngineActor {
                 false
             }
         }
-    }
-
-    /// Observers of an alert: its own callback, and those that registered later.
-    pub fn observe_all(
-        &mut self,
-        alert: &Alert,
-        later: Vec<(u64, records::CallbackRequest)>,
-        now: Timestamp,
-    ) {
-        if let Some(request) = &alert.request.callback {
-            self.publisher.observe(alert.no, 0, request.clone(), now);
-        }
-        for (id, request) in later {
-            self.publisher.observe(alert.no, id, request, now);
-        }
-    }
-
-    /// Routes changed: what may take whom is asked anew.
-    pub fn change_routes(&mut self, routes: Vec<records::Route>) -> Result<(), EngineError> {
-        self.dispatcher.change_routes(routes.clone(), &mut self.alerts, &self.context)?;
-        Arc::make_mut(&mut self.context.parts).routes = routes;
-        let running: Vec<AlertNo> = self.alerts.running.iter().copied().collect();
-        for no in running {
-            self.alerts.reclassify(no, &self.dispatcher.routes.classifier);
-            self.alerts.touch(no);
-        }
-        Ok(())
     }
 }
 
@@ -408,58 +405,6 @@ pub fn wait_for<T>(future: impl Future<Output = T>) -> T {
         match future.as_mut().poll(&mut context) {
             Poll::Ready(value) => return value,
             Poll::Pending => std::thread::park(),
-        }
-    }
-}
-
-impl EngineActor {
-    /// Does what it is told.
-    pub fn obey(&mut self, command: ActorCommand) {
-        match command {
-            ActorCommand::Accepted { alert, solved } => {
-                if self.context.is_shared() {
-                    // The store may have told us of it before.
-                    return self.solve_once(alert.no, Some(alert), solved);
-                }
-                let now = self.context.now();
-                self.observe_all(&alert, Vec::new(), now);
-                self.solve(alert, solved);
-            }
-            ActorCommand::Solved { no, epoch, classifier, result } if epoch == self.context.epoch() => {
-                self.solved(no, &classifier, result);
-            }
-            // Of an earlier term of ours: it was begun anew.
-            ActorCommand::Solved { .. } => {}
-            ActorCommand::Look { no, reply } => {
-                let now = self.context.now();
-                let look = self.alerts.live.get(&no).map(|live| live.alert.clone()).zip(self.report(no, now));
-                let _ = reply.send(look.map(|(alert, report)| super::command::Look { alert, report }));
-            }
-            ActorCommand::Deliveries { no, wanted, reply } => _ = reply.send(self.deliveries(no, wanted)),
-            ActorCommand::Steer { no, verb, reply } => self.steer(no, verb, reply),
-            ActorCommand::Watch { no, reply } => {
-                let watch = self.alerts.running.contains(&no) || self.solving.holds(no);
-                let _ = reply.send(watch.then(|| self.publisher.watch(no)));
-            }
-            ActorCommand::Observe { no, observer, request } => {
-                let now = self.context.now();
-                self.publisher.observe(no, observer, request, now);
-            }
-            ActorCommand::Unobserve { no, observer } => self.publisher.unobserve(no, observer),
-            ActorCommand::Routes { routes, reply } => _ = reply.send(self.change_routes(routes)),
-            ActorCommand::Parties { parties, keywords, reply } => {
-                let parts = Arc::make_mut(&mut self.context.parts);
-                parts.parties.clone_from(&parties);
-                parts.settings.keywords = keywords.clone();
-                self.mo_routing.change(parties, keywords);
-                let _ = reply.send(());
-            }
-            ActorCommand::Message { .. }
-            | ActorCommand::CancelMessage { .. }
-            | ActorCommand::ReplaceMessage { .. }
-            | ActorCommand::CancelMessages { .. } => self.obey_message(command),
-            ActorCommand::Health { reply } => _ = reply.send(self.how_it_stands()),
-            ActorCommand::Stop { reply } => self.context.stopping = Some(reply),
         }
     }
 }

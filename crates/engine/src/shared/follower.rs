@@ -131,8 +131,8 @@ impl Follower {
                 self.parts.routes = routes;
                 let _ = reply.send(Ok(()));
             }
-            ActorCommand::Parties { parties, keywords, reply } => {
-                self.parts.parties = parties;
+            ActorCommand::Clients { clients, keywords, reply } => {
+                self.parts.parties = clients;
                 self.parts.settings.keywords = keywords;
                 let _ = reply.send(());
             }

@@ -1,7 +1,7 @@
 //! Requests to the leading process and its responses, as they stand on the bus.
 
 use crate::api::{EngineError, Problem, Steer};
-use crate::messages::{Steered, Wanted};
+use crate::messages::{MessageFilter, Steered};
 use crate::run::{MessageLook, Solved};
 use records::{Alert, AlertNo, AlertState, CallbackRequest, Delivery, Intake, MessageId, RosterEntry};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -37,7 +37,7 @@ pub enum RpcCall {
     /// Take a message back.
     CancelMessage { account: String, id: MessageId },
     /// Take all such messages back.
-    CancelMessages { account: String, wanted: Wanted },
+    CancelMessages { account: String, wanted: MessageFilter },
     /// A message says something else.
     ReplaceMessage { account: String, id: MessageId, change: Box<Intake> },
 }
