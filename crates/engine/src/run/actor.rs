@@ -1,5 +1,5 @@
-//! EngineActor is one task with one loop. It waits for commands, outcomes, intake, and results of appends and of
-//! tasks in the background; gives what came to the part that owns it; then lets each part do what is due.
+//! EngineActor is one task with one loop. It waits for commands, outcomes, intake, and results of appends and
+//! of tasks in the background; gives what came to the part that owns it; then lets each part do what is due.
 
 use super::alerts::Alerts;
 use super::command::{ActorCommand, Reply, Solved};

@@ -1,5 +1,5 @@
-//! Alerts owns the alerts in memory, the rosters' blocks beside them, and the sets of alerts that another part
-//! has to look at.
+//! Alerts owns the alerts in memory, the rosters' blocks beside them, and the sets of alerts that another
+//! part has to look at.
 
 use super::blocks::Blocks;
 use super::command::{DeliveryPage, Solved};

@@ -1,10 +1,10 @@
 //! EngineActor carries out commands: of doors, of other processes, and of solves that have ended.
 
-use super::actor::{BackgroundResult, EngineActor, store_error};
+use super::actor::EngineActor;
 use super::command::{ActorCommand, Health, Look, Reply, Solved};
 use super::event_publisher::report;
-use super::sharing::{Request, decode_request, request_of};
-use super::solving::is_unsolved;
+use super::sharing::{LeaderRequest, decode_request, request_of};
+use super::solving::{SolveTargets, Solving};
 use super::steering::steer_unsolved;
 use crate::api::{EngineError, Steer};
 use crate::plan::Classifier;
@@ -16,11 +16,13 @@ impl EngineActor {
     pub fn obey(&mut self, command: ActorCommand) {
         match command {
             ActorCommand::Accepted { alert, solved } => {
-                if self.context.is_shared() {
+                let is_shared = self.context.is_shared();
+                let (solving, mut targets) = self.solving();
+                match is_shared {
                     // It may have been found in the store before.
-                    return self.solve_once(alert.no, Some(alert), solved);
+                    true => solving.solve_once(alert.no, Some(alert), solved, &mut targets),
+                    false => solving.solve_new(alert, solved, &mut targets),
                 }
-                self.solve(alert, solved);
             }
             ActorCommand::Solved { no, epoch, classifier, result } if epoch == self.context.epoch() => {
                 self.solved(no, &classifier, result);
@@ -63,10 +65,11 @@ impl EngineActor {
         }
     }
 
-    /// An alert has to be solved.
-    fn solve(&mut self, alert: Box<Alert>, reply: Option<Reply<Solved>>) {
-        self.publisher.observe_all(&alert, Vec::new(), self.context.now());
-        self.solving.solve(alert, reply, &self.dispatcher.routes.classifier, &self.context);
+    /// The part that solves, and the parts it works on.
+    fn solving(&mut self) -> (&mut Solving, SolveTargets<'_>) {
+        let (alerts, publisher, context) = (&self.alerts, &mut self.publisher, &self.context);
+        let classifier = &self.dispatcher.routes.classifier;
+        (&mut self.solving, SolveTargets { alerts, publisher, classifier, context })
     }
 
     /// A solve is through. Routes that changed meanwhile have other classes than those that it gave.
@@ -96,36 +99,6 @@ impl EngineActor {
         }
     }
 
-    /// However often it is announced, an alert is solved once.
-    fn solve_once(&mut self, no: AlertNo, alert: Option<Box<Alert>>, reply: Option<Reply<Solved>>) {
-        if self.solving.holds(no) {
-            return self.solving.wait_too(no, reply);
-        }
-        if self.alerts.live.contains_key(&no) {
-            let solved = self.alerts.solved(no, self.context.now());
-            if let Some(reply) = reply {
-                let _ = reply.send(solved.ok_or(EngineError::NotFound));
-            }
-            return;
-        }
-        match alert {
-            Some(alert) if is_unsolved(&alert) => self.solve(alert, reply),
-            _ => reply.into_iter().for_each(|reply| _ = reply.send(Err(EngineError::NotFound))),
-        }
-    }
-
-    /// Solves an alert of the store, if that was not done.
-    fn look_up(&mut self, no: AlertNo, reply: Option<Reply<Solved>>) {
-        if self.alerts.live.contains_key(&no) || self.solving.holds(no) {
-            return self.solve_once(no, None, reply);
-        }
-        let store = self.context.parts.store.clone();
-        self.context.spawn(async move {
-            let found = store.alert_by_no(no).await.map_err(store_error);
-            BackgroundResult::Found(no, found.map(|alert| alert.map(Box::new)), reply)
-        });
-    }
-
     /// An alert was read from the store.
     pub fn found(
         &mut self,
@@ -133,42 +106,38 @@ impl EngineActor {
         found: Result<Option<Box<Alert>>, EngineError>,
         reply: Option<Reply<Solved>>,
     ) {
-        match (found, reply) {
-            (Ok(alert), reply) => self.solve_once(no, alert, reply),
-            (Err(error), Some(reply)) => _ = reply.send(Err(error)),
-            (Err(error), None) => {
-                tracing::warn!(alert = no.0, %error, "an accepted alert could not be read; it will be tried again");
-                if !self.context.is_shared() {
-                    self.solving.note_failed(no, self.context.now());
-                }
-            }
-        }
+        let (solving, mut targets) = self.solving();
+        solving.found(no, found, reply, &mut targets);
     }
 
-    /// Alerts that could not be solved before are looked up once more. Several processes find them in the store
-    /// anyway.
+    /// Alerts that could not be solved before are looked up once more. Several processes find them in the
+    /// store anyway.
     pub fn retry_solves(&mut self, now: Timestamp) {
         if !self.context.is_stopping() {
-            self.solving.take_again(now).into_iter().for_each(|no| self.look_up(no, None));
+            let (solving, mut targets) = self.solving();
+            solving.take_again(now).into_iter().for_each(|no| solving.look_up(no, None, &mut targets));
         }
     }
 
     /// Unfinished alerts were read from the store.
     pub fn found_unsolved(&mut self, found: Result<Vec<Alert>, EngineError>) {
         let Some(sharing) = &mut self.sharing else { return };
-        for alert in sharing.found_unsolved(found) {
-            if self.solving.may_try(alert.no, self.context.now()) {
-                self.solve_once(alert.no, Some(Box::new(alert)), None);
+        let found = sharing.found_unsolved(found);
+        let (solving, mut targets) = self.solving();
+        for alert in found {
+            if solving.may_try(alert.no, targets.context.now()) {
+                solving.solve_once(alert.no, Some(Box::new(alert)), None, &mut targets);
             }
         }
     }
 
     /// Other processes accepted alerts.
     pub fn take_accepted(&mut self, records: &[bus::Record]) {
+        let (solving, mut targets) = self.solving();
         for record in records {
             // It only makes a solve begin sooner: the store is queried too.
             match records::decode_accepted(&record.octets) {
-                Ok(no) => self.look_up(no, None),
+                Ok(no) => solving.look_up(no, None, &mut targets),
                 Err(error) => tracing::error!(
                     topic = records::ACCEPTED, index = record.index, %error, "an accepted alert's number is skipped"
                 ),
@@ -181,8 +150,11 @@ impl EngineActor {
         let Some(request) = decode_request(record) else { return };
         let (carried_out, response) = request_of(request.question);
         match carried_out {
-            Request::Solve(no, reply) => self.look_up(no, Some(reply)),
-            Request::Command(command) => self.obey(command),
+            LeaderRequest::Solve(no, reply) => {
+                let (solving, mut targets) = self.solving();
+                solving.look_up(no, Some(reply), &mut targets);
+            }
+            LeaderRequest::Command(command) => self.obey(command),
         }
         if let Some(sharing) = &mut self.sharing {
             sharing.await_response(request.from, request.id, response, &self.context);

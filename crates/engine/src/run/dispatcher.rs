@@ -1,5 +1,5 @@
-//! Dispatcher puts segments on the bus: alerts in turn, lane by lane, each class to the route that has room. It
-//! owns the routes with the units under way on them, and the appends.
+//! Dispatcher puts segments on the bus: alerts in turn, lane by lane, each class to the route that has room.
+//! It owns the routes with the units under way on them, and the appends.
 
 use super::actor::bus_error;
 use super::alerts::Alerts;
@@ -54,7 +54,7 @@ pub struct Appended {
 }
 
 /// The state that a pass of dispatch works on.
-struct Pass<'a> {
+struct DispatchPass<'a> {
     alerts: &'a mut Alerts,
     outcomes: &'a OutcomeReader,
     context: &'a Context,
@@ -88,7 +88,7 @@ impl Dispatcher {
         {
             return;
         }
-        let mut pass = Pass { alerts, outcomes, context, now };
+        let mut pass = DispatchPass { alerts, outcomes, context, now };
         let mut made = 0;
         for lane in Lane::ALL {
             let mut idle = 0;
@@ -110,7 +110,7 @@ impl Dispatcher {
     }
 
     /// One segment of an alert; false if none could be made.
-    fn dispatch_one(&mut self, pass: &mut Pass<'_>, no: AlertNo, lane: Lane) -> bool {
+    fn dispatch_one(&mut self, pass: &mut DispatchPass<'_>, no: AlertNo, lane: Lane) -> bool {
         let Some(live) = pass.alerts.live.get(&no) else { return false };
         let classes: Vec<u16> = live.ready_classes().collect();
         for class in classes {
@@ -130,7 +130,7 @@ impl Dispatcher {
     /// A segment, and the units it costs.
     fn build(
         &mut self,
-        pass: &mut Pass<'_>,
+        pass: &mut DispatchPass<'_>,
         no: AlertNo,
         class: u16,
         place: usize,
@@ -165,7 +165,7 @@ impl Dispatcher {
 
     fn append(
         &mut self,
-        pass: &mut Pass<'_>,
+        pass: &mut DispatchPass<'_>,
         no: AlertNo,
         place: usize,
         lane: Lane,
@@ -308,7 +308,7 @@ impl Dispatcher {
     }
 
     /// No route takes these addresses: they are not sent, and the next device is called for.
-    fn fail_nowhere(&self, pass: &mut Pass<'_>, no: AlertNo) {
+    fn fail_nowhere(&self, pass: &mut DispatchPass<'_>, no: AlertNo) {
         let Some(live) = pass.alerts.live.get_mut(&no) else { return };
         let mut missed = Vec::new();
         while let Some(endpoint) = live.next_ready(NOWHERE) {
@@ -441,8 +441,8 @@ impl Dispatcher {
         Some(RouteView::new(&self.routes.classifier.routes()[place], self.routes.list[place].health.as_ref()))
     }
 
-    /// Seconds until everything that is ready is with its carriers: units over the rates of the routes they may
-    /// take, behind those under way there already.
+    /// Seconds until everything that is ready is with its carriers: units over the rates of the routes they
+    /// may take, behind those under way there already.
     pub fn eta(&self, live: &LiveAlert, now: Timestamp) -> Option<f64> {
         if live.alert.state.is_final() {
             return Some(0.0);
@@ -467,7 +467,7 @@ impl Dispatcher {
     }
 }
 
-impl Pass<'_> {
+impl DispatchPass<'_> {
     fn is_its_turn(&self, no: AlertNo, lane: Lane) -> bool {
         self.alerts.live.get(&no).is_some_and(|live| {
             let started = live.alert.request.not_before.is_none_or(|start| start <= self.now);

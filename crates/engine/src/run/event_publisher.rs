@@ -1,5 +1,5 @@
-//! EventPublisher publishes reports of alerts to live views and observers' callbacks. It owns both, and the alerts
-//! of theirs that changed.
+//! EventPublisher publishes reports of alerts to live views and observers' callbacks. It owns both, and the
+//! alerts of theirs that changed.
 
 use super::actor::bus_error;
 use super::alerts::Alerts;

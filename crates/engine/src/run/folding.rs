@@ -1,6 +1,6 @@
-//! SqlFold writes changed deliveries to SQL: once a second, in key order, in slices; with the last slice how far
-//! the topics of outcomes and intake are folded. Carrier ids go to their own topic first. It owns the fold that
-//! is under way and the changes of state that wait for one.
+//! SqlFold writes changed deliveries to SQL: once a second, in key order, in slices; with the last slice how
+//! far the topics of outcomes and intake are folded. Carrier ids go to their own topic first. It owns the
+//! fold that is under way and the changes of state that wait for one.
 
 use super::actor::{BackgroundResult, bus_error};
 use super::alerts::Alerts;
@@ -93,8 +93,8 @@ impl SqlFold {
         self.finished.push(change);
     }
 
-    /// Goes on with the fold that is under way, or begins one if it is time. `intake_to`: all messages below are
-    /// in message streams.
+    /// Goes on with the fold that is under way, or begins one if it is time. `intake_to`: all messages below
+    /// are in message streams.
     pub fn run(
         &mut self,
         outcomes: &mut OutcomeReader,

@@ -1,5 +1,5 @@
-//! IntakeReader takes messages of platforms from the topic of intake: each becomes one endpoint of the message
-//! stream of its account and class.
+//! IntakeReader takes messages of platforms from the topic of intake: each becomes one endpoint of the
+//! message stream of its account and class.
 //!
 //! Which alert and which endpoint follows from the topic of intake alone (the alert of the class with the
 //! greatest `intake_from` up to the message's index, and the messages before it there), so that a start puts
@@ -159,8 +159,8 @@ impl IntakeReader {
         self.taken.store(self.next, Ordering::Relaxed);
     }
 
-    /// The message stream a message belongs to, and the opt-outs of its account; nothing if one of them has to
-    /// be made or read first.
+    /// The message stream a message belongs to, and the opt-outs of its account; nothing if one of them has
+    /// to be made or read first.
     fn stream_of(
         &self,
         message: &Message,

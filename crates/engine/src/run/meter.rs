@@ -1,5 +1,5 @@
-//! IntakeMeter and EventMeter count messages by the kind of their client and by result, the lag of intake, and
-//! published status events.
+//! IntakeMeter and EventMeter count messages by the kind of their client and by result, the lag of intake,
+//! and published status events.
 
 use crate::record::{KINDS, RESULTS, kind};
 use metrics::{Counter, Gauge, counter, gauge};

@@ -143,8 +143,8 @@ fn fits(numbers: &[String], to: &str) -> Option<usize> {
 }
 
 impl MoRouting {
-    /// A person opted out or in by a keyword, or asked for help: that is noted, and confirmed once. `account` is
-    /// of the alert they answered, `mode` of the route it came by.
+    /// A person opted out or in by a keyword, or asked for help: that is noted, and confirmed once. `account`
+    /// is of the alert they answered, `mode` of the route it came by.
     pub fn obey_keyword(
         &mut self,
         keyword: &Keyword,

@@ -1,5 +1,5 @@
-//! OutcomeReader reads the topic of outcomes, measures how far the actor is behind it, and finds the delivery of
-//! a receipt by the carrier's id.
+//! OutcomeReader reads the topic of outcomes, measures how far the actor is behind it, and finds the delivery
+//! of a receipt by the carrier's id.
 
 use super::actor::{Lags, bus_error};
 use crate::api::{EngineError, Parts};

@@ -1,4 +1,5 @@
-//! RouteTable holds the routes as dispatch sees them: the units under way on each lane, and whether they can send.
+//! RouteTable holds the routes as dispatch sees them: the units under way on each lane, and whether they can
+//! send.
 
 use super::actor::bus_error;
 use super::dispatcher::Appended;

@@ -1,5 +1,6 @@
-//! Sharing is for one of several processes: it reads the bus in the background, finds accepted alerts, reads the
-//! health of all nodes, and answers requests of other processes. It owns the reads and responses under way.
+//! Sharing is for one of several processes: it reads the bus in the background, finds accepted alerts, reads
+//! the health of all nodes, and answers requests of other processes. It owns the reads and responses under
+//! way.
 
 use super::actor::{BackgroundResult, bus_error, store_error};
 use super::command::{ActorCommand, Reply};
@@ -60,7 +61,7 @@ struct Followed {
 }
 
 /// A request of another process, as the actor carries it out.
-pub enum Request {
+pub enum LeaderRequest {
     /// Solve an alert of the store, if that was not done; the reply comes when it is solved.
     Solve(AlertNo, Reply<super::Solved>),
     Command(ActorCommand),
@@ -267,21 +268,21 @@ pub fn decode_request(record: &bus::Record) -> Option<RpcRequest> {
 }
 
 /// A call as the actor carries it out, and its response.
-pub fn request_of(call: RpcCall) -> (Request, PendingResponse) {
+pub fn request_of(call: RpcCall) -> (LeaderRequest, PendingResponse) {
     match call {
         RpcCall::Solve { no } => {
             let (reply, answer) = oneshot::channel();
-            (Request::Solve(no, reply), result_of(answer, RpcResult::from))
+            (LeaderRequest::Solve(no, reply), result_of(answer, RpcResult::from))
         }
         RpcCall::Steer { no, verb } => {
             let to_result = |alert| RpcResult::Alert(Box::new(alert));
             command(|reply| ActorCommand::Steer { no, verb, reply }, to_result)
         }
         RpcCall::Observe { no, observer, request } => {
-            (Request::Command(ActorCommand::Observe { no, observer, request }), done())
+            (LeaderRequest::Command(ActorCommand::Observe { no, observer, request }), done())
         }
         RpcCall::Unobserve { no, observer } => {
-            (Request::Command(ActorCommand::Unobserve { no, observer }), done())
+            (LeaderRequest::Command(ActorCommand::Unobserve { no, observer }), done())
         }
         RpcCall::Message { account, id } => {
             let to_result =
@@ -303,9 +304,9 @@ pub fn request_of(call: RpcCall) -> (Request, PendingResponse) {
 fn command<T: Send + 'static>(
     command: impl FnOnce(Reply<T>) -> ActorCommand,
     to_result: impl FnOnce(T) -> RpcResult + Send + 'static,
-) -> (Request, PendingResponse) {
+) -> (LeaderRequest, PendingResponse) {
     let (reply, answer) = oneshot::channel();
-    (Request::Command(command(reply)), result_of(answer, to_result))
+    (LeaderRequest::Command(command(reply)), result_of(answer, to_result))
 }
 
 fn result_of<T: Send + 'static>(

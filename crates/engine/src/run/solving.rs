@@ -1,9 +1,11 @@
-//! Solving runs solves on threads of their own, a few at a time. It owns the alerts that wait for one, the replies
-//! that wait for them, and the alerts to be tried again.
+//! Solving runs solves on threads of their own, a few at a time. It owns the alerts that wait for one, the
+//! replies that wait for them, and the alerts to be tried again.
 
-use super::actor::store_error;
+use super::actor::{BackgroundResult, store_error};
+use super::alerts::Alerts;
 use super::command::{ActorCommand, Reply, Solved};
 use super::context::Context;
+use super::event_publisher::EventPublisher;
 use crate::api::{EngineError, Parts, Problem, Steer};
 use crate::dispatch::Wording;
 use crate::plan::{Chains, Classifier};
@@ -37,22 +39,30 @@ pub struct Solving {
     queue: VecDeque<Box<Alert>>,
     waiters: FxHashMap<AlertNo, Vec<Reply<Solved>>>,
     verbs: FxHashMap<AlertNo, Vec<(Steer, Reply<Alert>)>>,
-    /// What could not be solved, and when that was.
+    /// Alerts that could not be solved, and when that was.
     to_retry: FxHashMap<AlertNo, Timestamp>,
 }
 
+/// The parts that solving works on.
+pub struct SolveTargets<'a> {
+    pub alerts: &'a Alerts,
+    pub publisher: &'a mut EventPublisher,
+    pub classifier: &'a Arc<Classifier>,
+    pub context: &'a Context,
+}
+
 impl Solving {
-    /// It could not be solved.
-    pub fn note_failed(&mut self, no: AlertNo, now: Timestamp) {
+    /// An alert could not be solved: it is tried again.
+    fn note_failed(&mut self, no: AlertNo, now: Timestamp) {
         self.to_retry.insert(no, now);
     }
 
-    /// Whether it may be tried, or was tried in vain a short time ago.
+    /// May it be tried, or did that fail a short time ago?
     pub fn may_try(&self, no: AlertNo, now: Timestamp) -> bool {
         self.to_retry.get(&no).is_none_or(|at| is_time_again(*at, now))
     }
 
-    /// What is to be tried again now; it is forgotten with this.
+    /// The alerts to be tried again now; they are forgotten with this.
     pub fn take_again(&mut self, now: Timestamp) -> Vec<AlertNo> {
         self.to_retry.extract_if(|_, at| is_time_again(*at, now)).map(|(no, _)| no).collect()
     }
@@ -67,9 +77,76 @@ impl Solving {
         self.verbs.entry(no).or_default().push((verb, reply));
     }
 
-    /// Somebody else waits for it.
-    pub fn wait_too(&mut self, no: AlertNo, reply: Option<Reply<Solved>>) {
+    /// Another reply waits for it.
+    fn wait_too(&mut self, no: AlertNo, reply: Option<Reply<Solved>>) {
         self.waiters.entry(no).or_default().extend(reply);
+    }
+
+    /// An alert came: it is solved, and its own callback observes it.
+    pub fn solve_new(
+        &mut self,
+        alert: Box<Alert>,
+        reply: Option<Reply<Solved>>,
+        targets: &mut SolveTargets<'_>,
+    ) {
+        targets.publisher.observe_all(&alert, Vec::new(), targets.context.now());
+        self.solve(alert, reply, targets.classifier, targets.context);
+    }
+
+    /// However often it is announced, an alert is solved once.
+    pub fn solve_once(
+        &mut self,
+        no: AlertNo,
+        alert: Option<Box<Alert>>,
+        reply: Option<Reply<Solved>>,
+        targets: &mut SolveTargets<'_>,
+    ) {
+        if self.holds(no) {
+            return self.wait_too(no, reply);
+        }
+        if targets.alerts.live.contains_key(&no) {
+            let solved = targets.alerts.solved(no, targets.context.now());
+            if let Some(reply) = reply {
+                let _ = reply.send(solved.ok_or(EngineError::NotFound));
+            }
+            return;
+        }
+        match alert {
+            Some(alert) if is_unsolved(&alert) => self.solve_new(alert, reply, targets),
+            _ => reply.into_iter().for_each(|reply| _ = reply.send(Err(EngineError::NotFound))),
+        }
+    }
+
+    /// Solves an alert of the store, if that was not done.
+    pub fn look_up(&mut self, no: AlertNo, reply: Option<Reply<Solved>>, targets: &mut SolveTargets<'_>) {
+        if targets.alerts.live.contains_key(&no) || self.holds(no) {
+            return self.solve_once(no, None, reply, targets);
+        }
+        let store = targets.context.parts.store.clone();
+        targets.context.spawn(async move {
+            let found = store.alert_by_no(no).await.map_err(store_error);
+            BackgroundResult::Found(no, found.map(|alert| alert.map(Box::new)), reply)
+        });
+    }
+
+    /// An alert was read from the store.
+    pub fn found(
+        &mut self,
+        no: AlertNo,
+        found: Result<Option<Box<Alert>>, EngineError>,
+        reply: Option<Reply<Solved>>,
+        targets: &mut SolveTargets<'_>,
+    ) {
+        match (found, reply) {
+            (Ok(alert), reply) => self.solve_once(no, alert, reply, targets),
+            (Err(error), Some(reply)) => _ = reply.send(Err(error)),
+            (Err(error), None) => {
+                tracing::warn!(alert = no.0, %error, "an accepted alert could not be read; it will be tried again");
+                if !targets.context.is_shared() {
+                    self.note_failed(no, targets.context.now());
+                }
+            }
+        }
     }
 
     /// An alert has to be solved.
@@ -119,8 +196,8 @@ impl Solving {
         self.verbs.remove(&no).unwrap_or_default()
     }
 
-    /// It is tried again, unless a reply waits for it and says that it cannot be carried out: then it must not
-    /// be sent later. What is replied is written down first.
+    /// It is tried again, unless a reply waits for it and says that it cannot be carried out: then it must
+    /// not be sent later. What is replied is written down first.
     pub fn failed(
         &mut self,
         no: AlertNo,

@@ -1,5 +1,5 @@
-//! Start of the actor: rows, then the outcomes after them, then the segments that no gateway acknowledged. What is
-//! left over is planned.
+//! Start of the actor: rows, then the outcomes after them, then the segments that no gateway acknowledged.
+//! What is left over is planned.
 
 use super::actor::{BackgroundResult, EngineActor, bus_error, store_error};
 use super::alerts::Alerts;

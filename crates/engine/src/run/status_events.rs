@@ -1,5 +1,6 @@
-//! StatusEvents publishes to clients the status of their messages as they requested, and messages from people.
-//! An event is on the bus before SQL has the change it reports, so that a crash may repeat it but not lose it.
+//! StatusEvents publishes to clients the status of their messages as they requested, and messages from
+//! people. An event is on the bus before SQL has the change it reports, so that a crash may repeat it but not
+//! lose it.
 
 use super::actor::BackgroundResult;
 use super::alerts::Alerts;
@@ -41,7 +42,8 @@ pub struct StatusEvents {
     published: u64,
     under_way: bool,
     paused_until: Option<Timestamp>,
-    /// Events the last run published after the fold that this one began with, by hash: each is published once.
+    /// Events the last run published after the fold that this one began with, by hash: each is published
+    /// once.
     before: FxHashSet<u64>,
     meter: EventMeter,
 }
@@ -89,7 +91,8 @@ impl StatusEvents {
         self.queues.entry(to).or_default().push(record);
     }
 
-    /// Reads the last events of the last run, before anything is replayed: the replay gives the same ones again.
+    /// Reads the last events of the last run, before anything is replayed: the replay gives the same ones
+    /// again.
     pub fn remember(&mut self, bus: &dyn bus::Bus) -> Result<(), bus::BusError> {
         let mut left = REMEMBERED_MAX;
         for name in &topics(bus)? {

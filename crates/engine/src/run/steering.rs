@@ -1,5 +1,5 @@
-//! AlertControl changes the course of an alert (pause, resume, cancel, retry-failed) and publishes to gateways
-//! whether it may be sent. It owns the retained topic `control`.
+//! AlertControl changes the course of an alert (pause, resume, cancel, retry-failed) and publishes to
+//! gateways whether it may be sent. It owns the retained topic `control`.
 
 use super::actor::{bus_error, store_error};
 use super::alerts::Alerts;

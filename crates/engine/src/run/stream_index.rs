@@ -1,5 +1,5 @@
-//! StreamIndex finds the message streams in memory: by account, class, and the index of intake from which each
-//! holds messages.
+//! StreamIndex finds the message streams in memory: by account, class, and the index of intake from which
+//! each holds messages.
 
 use records::{Alert, AlertNo, Lane, Mode, Origin};
 use rustc_hash::FxHashMap;

@@ -1,5 +1,5 @@
-//! Timers runs what is due: retries and quiet hours that end, escalation, the end of alerts, alerts that leave
-//! memory. It owns the times of its last runs.
+//! Timers runs what is due: retries and quiet hours that end, escalation, the end of alerts, alerts that
+//! leave memory. It owns the times of its last runs.
 
 use super::alerts::Alerts;
 use super::folding::{StateChange, may_leave};
@@ -124,8 +124,8 @@ fn expire(no: AlertNo, alerts: &mut Alerts, now: Timestamp) -> Option<StateChang
     alerts.end(no, AlertState::Expired, "its time ran out", now)
 }
 
-/// Alerts that have been final for a while (seconds), or are too many, and of which SQL has everything: they may
-/// leave memory.
+/// Alerts that have been final for a while (seconds), or are too many, and of which SQL has everything: they
+/// may leave memory.
 pub fn evictable(alerts: &Alerts, linger_s: u32, now: Timestamp) -> Vec<AlertNo> {
     if alerts.live.len() == alerts.running.len() {
         return Vec::new();
