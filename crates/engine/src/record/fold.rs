@@ -2,7 +2,7 @@
 //! late or twice.
 
 use super::delivery_cell::{BEGUN, DeliveryCell, IN_SEGMENT, LAPSED, NO_ROUTE, StringTable, offset};
-use super::live_alert::{LiveAlert, answer_key};
+use super::live_alert::LiveAlert;
 use records::{
     AlertState, Answer, AttemptRef, AttemptResult, DeliveryState, EndpointNo, NotTried, OnUnknown, Reason,
     ReceiptState, Timestamp,
@@ -269,29 +269,14 @@ impl Folding<'_> {
         self.effects.extend(effect);
     }
 
-    /// A person answered. The last word counts.
+    /// A person answered. The last answer counts.
     pub fn answer(&mut self, live: &mut LiveAlert, endpoint: EndpointNo, answer: Answer) {
         let Some(before) = live.cell(endpoint).copied() else { return };
         let at = answer.at;
-        let place = match (before.answer as usize).checked_sub(1) {
-            Some(place) if place < live.answers.len() => {
-                if live.answers[place] == answer {
-                    return;
-                }
-                let old = answer_key(&live.answers[place]);
-                live.answer_counts.entry(old).and_modify(|count| *count = count.saturating_sub(1));
-                live.answers[place] = answer.clone();
-                place
-            }
-            _ => {
-                live.answers.push(answer.clone());
-                live.answers.len() - 1
-            }
-        };
-        *live.answer_counts.entry(answer_key(&answer)).or_default() += 1;
+        let Some(place) = live.answers.put(before.answer, answer) else { return };
         let created = live.alert.created;
         live.edit(endpoint, at, |cell| {
-            cell.answer = place as u32 + 1;
+            cell.answer = place;
             cell.state = DeliveryState::Answered;
             cell.reason = Reason::None;
             cell.due = 0;

@@ -1,17 +1,19 @@
 //! One alert in memory: its deliveries, their counts, what of them is not yet in SQL, and where dispatch
 //! stands.
 
+use super::answers::AlertAnswers;
 use super::delivery_cell::{BEGUN, DeliveryCell, IN_SEGMENT, NO_CHANNEL, StringTable, offset};
 use super::message_meta::{MessageMeta, MessageMetaTable};
+use super::ready_index::ReadyIndex;
 use super::tally::Tally;
+use super::unfolded_cells::UnfoldedCells;
 use crate::dispatch::Wording;
 use crate::plan::{Chains, Classifier, DeviceState, RouteCriteria};
 use crate::solve::strategy_of;
 use records::{
-    Alert, Answer, Delivery, DeliveryState, EndpointNo, Lane, Origin, Reason, RosterBlock, RosterEntry,
-    Strategy, Terminal, Timestamp,
+    Alert, Delivery, DeliveryState, EndpointNo, Lane, Origin, Reason, RosterBlock, RosterEntry, Strategy,
+    Terminal, Timestamp,
 };
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A running (or lately finished) alert.
@@ -24,10 +26,7 @@ pub struct LiveAlert {
     pub tally: Tally,
     /// Orders of devices, if any strategy has one.
     pub chains: Option<Chains>,
-    /// What people said.
-    pub answers: Vec<Answer>,
-    /// Answers by key.
-    pub answer_counts: BTreeMap<String, u64>,
+    pub answers: AlertAnswers,
     /// When it became final.
     pub finished: Option<Timestamp>,
     /// When orders of devices were looked through.
@@ -37,14 +36,9 @@ pub struct LiveAlert {
     /// A route of the simulator took some of it.
     pub simulated: bool,
     cells: Vec<DeliveryCell>,
-    dirty: Vec<u64>,
-    dirty_count: usize,
-    folding: Vec<u64>,
-    fold_at: usize,
+    unfolded: UnfoldedCells,
     rate: Rate,
-    ready: Vec<u32>,
-    ready_total: u32,
-    cursors: Vec<u32>,
+    ready: ReadyIndex,
     next_due: u32,
     /// Of a message stream: its messages.
     pub metas: Option<Box<MessageMetaTable>>,
@@ -63,21 +57,15 @@ impl LiveAlert {
             wording,
             tally,
             chains: None,
-            answers: Vec::new(),
-            answer_counts: BTreeMap::new(),
+            answers: AlertAnswers::default(),
             finished: None,
             escalated_at: Timestamp::default(),
             in_turn: false,
             simulated: false,
             cells: Vec::new(),
-            dirty: Vec::new(),
-            dirty_count: 0,
-            folding: Vec::new(),
-            fold_at: 0,
+            unfolded: UnfoldedCells::default(),
             rate: Rate::default(),
-            ready: Vec::new(),
-            ready_total: 0,
-            cursors: Vec::new(),
+            ready: ReadyIndex::default(),
             next_due: u32::MAX,
             metas,
         }
@@ -130,10 +118,10 @@ impl LiveAlert {
         self.admit_one(entry, classifier, now);
         let cell = self.cells[at];
         self.tally.add(&cell);
-        self.dirty.resize(self.cells.len().div_ceil(64), 0);
-        self.make_room(cell.class);
+        self.unfolded.resize(self.cells.len());
+        self.ready.make_room(cell.class);
         if cell.is_ready() {
-            self.note_ready(at, cell.class, true);
+            self.ready.note(at, cell.class, true);
         }
         if cell.due != 0 {
             self.next_due = self.next_due.min(cell.due);
@@ -229,23 +217,20 @@ impl LiveAlert {
     pub fn load(&mut self, row: &Delivery, words: &mut StringTable) {
         let created = self.alert.created;
         if let Some(cell) = self.cells.get_mut(row.endpoint.0 as usize) {
-            cell.load(row, created, words, &mut self.answers);
+            cell.load(row, created, words, &mut self.answers.list);
         }
     }
 
     /// Counts everybody, once they are all in.
     pub fn seal(&mut self) {
-        self.dirty = vec![0; self.cells.len().div_ceil(64)];
+        self.unfolded = UnfoldedCells::new(self.cells.len());
         let mut reached = Vec::new();
-        for cell in &self.cells {
+        for (i, cell) in self.cells.iter().enumerate() {
             self.tally.add(cell);
-            let class = usize::from(cell.class);
-            if self.ready.len() <= class {
-                self.ready.resize(class + 1, 0);
-                self.cursors.resize(class + 1, 0);
+            self.ready.make_room(cell.class);
+            if cell.is_ready() {
+                self.ready.note(i, cell.class, true);
             }
-            self.ready[class] += u32::from(cell.is_ready());
-            self.ready_total += u32::from(cell.is_ready());
             if cell.state == DeliveryState::Held && cell.due != 0 {
                 self.next_due = self.next_due.min(cell.due);
             }
@@ -259,13 +244,11 @@ impl LiveAlert {
             }
         }
         if self.alert.request.terminal == Terminal::Answered {
-            reached = self.answers.iter().map(|answer| offset(self.alert.created, answer.at)).collect();
+            reached =
+                self.answers.list().iter().map(|answer| offset(self.alert.created, answer.at)).collect();
         }
         self.tally.set_times(reached);
-        let keys: Vec<String> = self.answers.iter().map(answer_key).collect();
-        for key in keys {
-            *self.answer_counts.entry(key).or_default() += 1;
-        }
+        self.answers.count_all();
     }
 
     /// How many endpoints.
@@ -301,7 +284,7 @@ impl LiveAlert {
         // The end of an attempt is in the row too: its number counts as used from then on.
         let ended = before.flags & !after.flags & IN_SEGMENT != 0;
         if a != b || ended {
-            self.note_dirty(endpoint.0 as usize);
+            self.unfolded.note(endpoint.0 as usize);
         }
     }
 
@@ -324,7 +307,7 @@ impl LiveAlert {
             self.rate.note(now);
         }
         if before.is_ready() != after.is_ready() {
-            self.note_ready(i, after.class, after.is_ready());
+            self.ready.note(i, after.class, after.is_ready());
         }
         if after.state == DeliveryState::Held && after.due != 0 {
             self.next_due = self.next_due.min(after.due);
@@ -335,85 +318,52 @@ impl LiveAlert {
         Some((before, after))
     }
 
-    fn make_room(&mut self, class: u16) {
-        if self.ready.len() <= usize::from(class) {
-            self.ready.resize(usize::from(class) + 1, 0);
-            self.cursors.resize(usize::from(class) + 1, 0);
-        }
-    }
-
-    fn note_ready(&mut self, i: usize, class: u16, ready: bool) {
-        let class = usize::from(class);
-        if ready {
-            self.ready[class] += 1;
-            self.ready_total += 1;
-            self.cursors[class] = self.cursors[class].min(i as u32);
-        } else {
-            self.ready[class] -= 1;
-            self.ready_total -= 1;
-        }
-    }
-
-    fn note_dirty(&mut self, i: usize) {
-        let bit = 1 << (i % 64);
-        let word = &mut self.dirty[i / 64];
-        self.dirty_count += usize::from(*word & bit == 0);
-        *word |= bit;
-    }
-
     /// Its answer changed though its state did not.
     pub fn redirty(&mut self, endpoint: EndpointNo) {
         if (endpoint.0 as usize) < self.cells.len() {
-            self.note_dirty(endpoint.0 as usize);
+            self.unfolded.note(endpoint.0 as usize);
         }
     }
 
     /// How many deliveries SQL lacks.
     pub fn dirty_count(&self) -> usize {
-        self.dirty_count
+        self.unfolded.count()
     }
 
     /// Begins a fold: what SQL lacks now is what [`LiveAlert::take_folding`] will give, in slices.
     pub fn begin_fold(&mut self) {
-        let words = self.dirty.len();
-        self.folding = std::mem::replace(&mut self.dirty, vec![0; words]);
-        self.fold_at = 0;
-        self.dirty_count = 0;
+        self.unfolded.begin_fold();
     }
 
     /// The next of what SQL lacks, in key order, until `into` holds `max`. False when there is no more.
     pub fn take_folding(&mut self, words: &StringTable, into: &mut Vec<Delivery>, max: usize) -> bool {
-        while self.fold_at < self.folding.len() {
-            let bits = &mut self.folding[self.fold_at];
-            if *bits == 0 {
-                self.fold_at += 1;
-                continue;
-            }
+        while let Some(i) = self.unfolded.next() {
             if into.len() >= max {
                 return true;
             }
-            let i = self.fold_at * 64 + bits.trailing_zeros() as usize;
-            *bits &= *bits - 1;
-            into.push(self.cells[i].as_delivery(&self.alert, EndpointNo(i as u32), words, &self.answers));
+            self.unfolded.take();
+            into.push(self.as_delivery(EndpointNo(i as u32), &self.cells[i], words));
         }
-        self.folding = Vec::new();
         false
     }
 
     /// One delivery as stored.
     pub fn delivery(&self, endpoint: EndpointNo, words: &StringTable) -> Option<Delivery> {
-        self.cell(endpoint).map(|cell| cell.as_delivery(&self.alert, endpoint, words, &self.answers))
+        self.cell(endpoint).map(|cell| self.as_delivery(endpoint, cell, words))
+    }
+
+    fn as_delivery(&self, endpoint: EndpointNo, cell: &DeliveryCell, words: &StringTable) -> Delivery {
+        cell.as_delivery(&self.alert, endpoint, words, self.answers.list())
     }
 
     /// Classes with endpoints that could be dispatched now.
     pub fn ready_classes(&self) -> impl Iterator<Item = u16> + '_ {
-        let any = if self.ready_total == 0 { 0 } else { self.ready.len() };
-        self.ready[..any].iter().enumerate().filter(|(_, ready)| **ready > 0).map(|(class, _)| class as u16)
+        self.ready.classes()
     }
 
     /// How many of a class could be dispatched now.
     pub fn ready_in(&self, class: u16) -> u32 {
-        self.ready.get(usize::from(class)).copied().unwrap_or(0)
+        self.ready.count(class)
     }
 
     /// The next endpoint of a class that could be dispatched; the cursor stays on it.
@@ -421,13 +371,13 @@ impl LiveAlert {
         if self.ready_in(class) == 0 {
             return None;
         }
-        let from = self.cursors[usize::from(class)] as usize;
+        let from = self.ready.cursor(class);
         let found = self.cells[from.min(self.cells.len())..]
             .iter()
             .position(|cell| cell.class == class && cell.is_ready());
-        let at = found.map(|ahead| (from + ahead) as u32);
-        self.cursors[usize::from(class)] = at.unwrap_or(self.cells.len() as u32);
-        at.map(EndpointNo)
+        let at = found.map(|ahead| from + ahead);
+        self.ready.set_cursor(class, at.unwrap_or(self.cells.len()));
+        at.map(|at| EndpointNo(at as u32))
     }
 
     /// Marks an endpoint as under way in a segment; answers with the attempt's number. SQL need not know: a
@@ -447,19 +397,15 @@ impl LiveAlert {
     /// Gives a class anew, after the routes changed.
     pub fn reclassify(&mut self, endpoint: EndpointNo, entry: &RosterEntry, classifier: &Classifier) {
         let Some(class) = self.sought(entry).map(|sought| classifier.class(&sought)) else { return };
-        self.make_room(class);
+        self.ready.make_room(class);
         let Some(cell) = self.cells.get_mut(endpoint.0 as usize).filter(|cell| cell.class != class) else {
             return;
         };
-        let ready = u32::from(cell.is_ready());
-        self.ready[usize::from(cell.class)] -= ready;
-        self.ready[usize::from(class)] += ready;
+        self.ready.reclassify(endpoint.0, cell.class, class, cell.is_ready());
         cell.class = class;
-        let cursor = &mut self.cursors[usize::from(class)];
-        *cursor = (*cursor).min(endpoint.0);
     }
 
-    /// What may still be sent, for who gives classes anew.
+    /// The endpoints that may still be sent to.
     pub fn waiting(&self) -> Vec<EndpointNo> {
         let waits = |cell: &DeliveryCell| {
             matches!(cell.state, DeliveryState::Planned | DeliveryState::Held | DeliveryState::Submitted)
@@ -525,11 +471,7 @@ impl LiveAlert {
 
     /// Puts back what a fold took and SQL did not.
     pub fn abort_fold(&mut self) {
-        let folding = std::mem::take(&mut self.folding);
-        for (word, bits) in self.dirty.iter_mut().zip(folding) {
-            self.dirty_count += (bits & !*word).count_ones() as usize;
-            *word |= bits;
-        }
+        self.unfolded.abort_fold();
     }
 
     /// The strategy under which an endpoint stands, where chains ask.
@@ -562,12 +504,7 @@ impl LiveAlert {
     }
 }
 
-/// Under which heading an answer is counted.
-pub fn answer_key(answer: &Answer) -> String {
-    answer.key.clone().unwrap_or_else(|| "other".to_owned())
-}
-
-/// Seconds over which the rate of now is told.
+/// Seconds over which the rate of now is counted.
 const RATE_SECONDS: usize = 5;
 
 /// How many in each of the last seconds.

@@ -65,7 +65,8 @@ pub fn report(
         routes,
         reasons: reasons(live),
         answers: live
-            .answer_counts
+            .answers
+            .counts()
             .iter()
             .filter(|(_, n)| **n > 0)
             .map(|(key, n)| (key.clone(), *n))
