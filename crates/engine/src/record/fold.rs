@@ -143,7 +143,7 @@ impl Folding<'_> {
             if !whole || has_arrived(cell.state) || cell.state == DeliveryState::Accepted {
                 return;
             }
-            // A receipt that came first may have said that it failed.
+            // A receipt that came first may have reported that it failed.
             if cell.state == DeliveryState::Failed && cell.reason == Reason::NotDelivered && !older {
                 return;
             }
@@ -214,7 +214,7 @@ impl Folding<'_> {
         });
     }
 
-    /// The network said what became of a message. Answers whether it was news.
+    /// The network sent a receipt for a message.
     pub fn receipt(
         &mut self,
         live: &mut LiveAlert,

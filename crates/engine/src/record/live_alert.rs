@@ -106,7 +106,7 @@ impl LiveAlert {
         })
     }
 
-    /// One more message of a message stream. It is counted at once; its client hears of it if it is over
+    /// One more message of a message stream. It is counted at once; its client gets the event if it is over
     /// already.
     pub fn take_message(
         &mut self,

@@ -1,5 +1,5 @@
 //! Metadata of each message of a message stream, beside the delivery: 12 octets for its id, its end and the
-//! receipts its client asked for, so that the roster need not be read.
+//! events its client requested, so that the roster need not be read.
 
 use super::delivery_cell::{DeliveryCell, LAPSED};
 use records::{DeliveryState, DlrRequest, DlrState, EndpointNo, MessageClient, MessageId, Reason, Timestamp};
@@ -25,8 +25,8 @@ pub const KINDS: usize = 3;
 pub const RESULTS: usize = 5;
 
 /// The number of a client's kind.
-pub fn kind(party: &MessageClient) -> u8 {
-    match party {
+pub fn kind(client: &MessageClient) -> u8 {
+    match client {
         MessageClient::Smpp(_) => 0,
         MessageClient::Platform(_) => 1,
         MessageClient::House => 2,
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn parties_hear_what_they_asked_for_and_nothing_else() {
+    fn clients_get_the_events_they_requested_and_no_others() {
         use DeliveryState::{Accepted, Delivered, Excluded, Failed, Held, Submitted, Unknown};
         let all = 31;
         let cases = [
@@ -202,7 +202,7 @@ mod tests {
             assert_eq!(
                 counted,
                 u32::from(!matches!(state, Held | Submitted | Unknown)),
-                "whoever wants to hear of it"
+                "whatever was requested"
             );
         }
     }

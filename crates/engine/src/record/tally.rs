@@ -26,7 +26,7 @@ pub struct Tally {
     pub times: [u32; 3],
 }
 
-/// The shares whose times are told.
+/// The shares whose times are reported.
 const SHARES: [f64; 3] = [0.50, 0.95, 0.99];
 
 impl Tally {
@@ -114,7 +114,7 @@ impl Tally {
         waiting + before_terminal
     }
 
-    /// All of them, as told.
+    /// All of them, as reported.
     pub fn total(&self) -> Counts {
         let mut sum = [0; STATES];
         for row in &self.channels {
@@ -165,7 +165,7 @@ fn channel_row(cell: &DeliveryCell) -> usize {
     usize::from(cell.channel).min(CHANNELS - 1)
 }
 
-/// Counts as told.
+/// Counts as reported.
 pub fn counts(row: &ByState) -> Counts {
     let of = |state: DeliveryState| u64::from(row[state as usize]);
     Counts {

@@ -49,7 +49,7 @@ impl EngineActor {
             ActorCommand::Routes { routes, reply } => _ = reply.send(self.change_routes(routes)),
             ActorCommand::Clients { clients, keywords, reply } => {
                 let parts = Arc::make_mut(&mut self.context.parts);
-                parts.parties.clone_from(&clients);
+                parts.clients.clone_from(&clients);
                 parts.settings.keywords = keywords.clone();
                 self.mo_routing.change(clients, keywords);
                 let _ = reply.send(());
@@ -148,7 +148,7 @@ impl EngineActor {
     /// Another process sent a request.
     pub fn take_request(&mut self, record: &bus::Record) {
         let Some(request) = decode_request(record) else { return };
-        let (carried_out, response) = request_of(request.question);
+        let (carried_out, response) = request_of(request.call);
         match carried_out {
             LeaderRequest::Solve(no, reply) => {
                 let (solving, mut targets) = self.solving();

@@ -52,7 +52,7 @@ impl MoRouting {
             forgot_at: Timestamp::default(),
             confirming: FxHashMap::default(),
         };
-        mo_routing.change(parts.parties.clone(), parts.settings.keywords.clone());
+        mo_routing.change(parts.clients.clone(), parts.settings.keywords.clone());
         Ok(mo_routing)
     }
 
@@ -63,7 +63,7 @@ impl MoRouting {
         let moved: Vec<Option<u32>> = self
             .clients
             .iter()
-            .map(|old| clients.iter().position(|new| new.party == old.party).map(|place| place as u32))
+            .map(|old| clients.iter().position(|new| new.client == old.client).map(|place| place as u32))
             .collect();
         self.sent.retain(|_, place| match moved.get(*place as usize).copied().flatten() {
             Some(now) => {
@@ -73,7 +73,7 @@ impl MoRouting {
             None => false,
         });
         for (place, client) in clients.iter().enumerate() {
-            places.entry(client.party.clone()).or_insert(place as u32);
+            places.entry(client.client.clone()).or_insert(place as u32);
         }
         self.places = places;
         self.clients = clients;
@@ -143,7 +143,7 @@ fn fits(numbers: &[String], to: &str) -> Option<usize> {
 }
 
 impl MoRouting {
-    /// A person opted out or in by a keyword, or asked for help: that is noted, and confirmed once. `account`
+    /// A person opted out or in by a keyword, or requested help: that is noted, and confirmed once. `account`
     /// is of the alert they answered, `mode` of the route it came by.
     pub fn obey_keyword(
         &mut self,
@@ -224,7 +224,7 @@ impl MoRouting {
     ) {
         let client = self.client_for(inbound).filter(|_| inbound.channel == channels::SMS);
         let Some(client) = client else { return self.keep(inbound, context) };
-        match (&client.party, &client.callback) {
+        match (&client.client, &client.callback) {
             (MessageClient::Smpp(system_id), _) => {
                 let event = ClientInbound {
                     from: inbound.from.clone(),

@@ -12,7 +12,7 @@ use records::{
 use rustc_hash::FxHashSet;
 
 /// Attempts in a record of one of several processes that another had begun before: a segment of its own
-/// became that one's, whose outcomes alone tell from then on that something of it will not be written.
+/// became that one's, whose outcomes alone report from then on that something of it will not be written.
 #[derive(Default)]
 struct Claims {
     shared: bool,

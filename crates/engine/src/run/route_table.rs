@@ -29,7 +29,7 @@ pub struct RouteEntry {
     pub no: u16,
     /// Each lane.
     pub lanes: [LaneState; 3],
-    /// What its gateway last said.
+    /// The health its gateway published last.
     pub health: Option<RouteHealth>,
     /// Units given to it so far, over its weight: who has least goes next among equals.
     pub given: f64,
@@ -130,7 +130,7 @@ impl RouteTable {
             .min_by(|(a, _), (b, _)| self.list[*a].given.total_cmp(&self.list[*b].given))
     }
 
-    /// The routes of a class, asked for once.
+    /// The routes of a class, computed once.
     fn tiers(&mut self, class: u16) -> Arc<Tiers> {
         let place = usize::from(class);
         if self.tiers.len() <= place {

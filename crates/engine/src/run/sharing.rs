@@ -193,7 +193,7 @@ impl Sharing {
     /// The health of routes, over all processes.
     pub fn read_health(&mut self, dispatcher: &mut Dispatcher, context: &Context) {
         let now = Instant::now();
-        self.nodes.hear(&*dispatcher.health, now);
+        self.nodes.read(&*dispatcher.health, now);
         for (i, route) in dispatcher.routes.classifier.routes().iter().enumerate() {
             dispatcher.routes.list[i].health = self.nodes.health(&route.name, now);
         }
@@ -217,8 +217,8 @@ impl Sharing {
     pub fn await_response(&mut self, from: String, id: u64, response: PendingResponse, context: &Context) {
         self.responding += 1;
         context.spawn(async move {
-            let said = response.await.map_err(Into::into);
-            BackgroundResult::Answered(from, RpcResponse { id, said })
+            let result = response.await.map_err(Into::into);
+            BackgroundResult::Answered(from, RpcResponse { id, result })
         });
     }
 

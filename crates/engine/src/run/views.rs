@@ -35,7 +35,7 @@ impl Engine {
     }
 
     async fn look(&self, no: AlertNo) -> Result<Option<Look>, EngineError> {
-        self.ask(|reply| ActorCommand::Look { no, reply }).await
+        self.request(|reply| ActorCommand::Look { no, reply }).await
     }
 
     async fn cold_report(&self, alert: Alert) -> Result<Arc<Report>, EngineError> {
@@ -69,7 +69,7 @@ impl Engine {
         let no = self.stored(account, id).await?.no;
         let limit = limit.clamp(1, PAGE_MAX);
         let page = DeliveryPage { state, from, limit };
-        let live = self.ask(|reply| ActorCommand::Deliveries { no, page, reply }).await?;
+        let live = self.request(|reply| ActorCommand::Deliveries { no, page, reply }).await?;
         let parts = self.inner.parts.clone();
         let rows = match live {
             Some(rows) => rows,
@@ -118,7 +118,7 @@ impl Engine {
             .map_err(store_error)?
             .ok_or(EngineError::NotFound)?;
         let page = DeliveryPage { state: None, from: endpoint, limit: 1 };
-        let rows = match self.ask(|reply| ActorCommand::Deliveries { no: alert, page, reply }).await? {
+        let rows = match self.request(|reply| ActorCommand::Deliveries { no: alert, page, reply }).await? {
             Some(rows) => rows,
             None => {
                 self.inner.parts.store.deliveries_from(alert, endpoint, None, 1).await.map_err(store_error)?
@@ -239,10 +239,10 @@ fn question(
 ) -> Question {
     let request = &alert.request;
     let own = entry.language.as_ref().and_then(|language| request.texts.languages.get_key_value(language));
-    let said = own.map_or(&request.texts.default, |(_, texts)| texts);
+    let texts_of_language = own.map_or(&request.texts.default, |(_, texts)| texts);
     let mark = || entry.language.as_deref().and_then(Mark::of).unwrap_or_default();
     Question {
-        headline: said.headline.clone().or_else(|| request.headline.clone()).unwrap_or_default(),
+        headline: texts_of_language.headline.clone().or_else(|| request.headline.clone()).unwrap_or_default(),
         text: rendered(texts, alert, entry).unwrap_or_default(),
         choices: request.choices.clone(),
         answered,

@@ -211,7 +211,7 @@ impl Member {
         up.take().map(|up| up.send(Ok(())));
         let rest = owner.run(commands).await;
         parts.routes = owner.context.parts.routes.clone();
-        parts.parties = owner.context.parts.parties.clone();
+        parts.clients = owner.context.parts.clients.clone();
         parts.settings = owner.context.parts.settings.clone();
         drop(owner);
         Ok(match rest {

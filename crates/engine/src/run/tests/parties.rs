@@ -11,7 +11,7 @@ use std::time::Duration;
 
 fn party(party: MessageClient, numbers: &[&str]) -> MessageClientSettings {
     MessageClientSettings {
-        party,
+        client: party,
         account: Account::DEFAULT.into(),
         mode: Mode::Live,
         numbers: numbers.iter().map(|number| (*number).to_owned()).collect(),
