@@ -25,7 +25,7 @@ impl RunningServer {
         }
         if self.applied.parties != setup.parties || self.applied.engine.keywords != setup.engine.keywords {
             let keywords = setup.engine.keywords.clone();
-            let changed = self.engine.change_parties(setup.parties.clone(), keywords).await;
+            let changed = self.engine.change_clients(setup.parties.clone(), keywords).await;
             changed.map_err(|error| error.to_string())?;
             told.push("numbers of platforms, and keywords, changed".to_owned());
         }

@@ -126,7 +126,7 @@ fn engine_parts(
         links,
         clock,
         settings: setup.engine.clone(),
-        parties: setup.parties.clone(),
+        clients: setup.parties.clone(),
         texts: engine::TextCache::default(),
     }
 }

@@ -25,24 +25,24 @@ pub struct Parts {
     pub clock: Clock,
     /// Rules with numbers.
     pub settings: Settings,
-    /// Who hands in messages, and hears what people say to its numbers.
-    pub parties: Vec<MessageClientSettings>,
+    /// Clients that hand in messages and get those of people to their numbers.
+    pub clients: Vec<MessageClientSettings>,
     /// Compiled texts of alerts: empty at a start.
     pub texts: crate::dispatch::TextCache,
 }
 
-/// A platform that hands in messages, by SMPP or the old HTTP way, and what it hears.
+/// A platform that hands in messages, by SMPP or the old HTTP way, and the messages of people it gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageClientSettings {
-    /// Who.
-    pub party: MessageClient,
+    /// The client.
+    pub client: MessageClient,
     /// Whose messages they are.
     pub account: String,
     /// Live or drill.
     pub mode: Mode,
-    /// Our numbers, or beginnings of them, that it hears; empty: any that no other client names.
+    /// Our numbers, or beginnings of them, whose messages it gets; empty: any that no other client names.
     pub numbers: Vec<String>,
-    /// Routes it hears; empty: all.
+    /// Routes whose messages it gets; empty: all.
     pub routes: Vec<String>,
     /// Where messages from people go, with escapes, for a platform of the old HTTP way.
     pub callback: Option<String>,

@@ -79,7 +79,7 @@ pub enum Steered {
 
 /// Which messages [`Messages::cancel_all`] means.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct MessageFilter {
     /// Who handed them in.
     pub party: MessageClient,
     /// SMPP `service_type`; empty: any.
@@ -207,7 +207,7 @@ impl Messages {
         source: &str,
         to: &str,
     ) -> Result<u64, EngineError> {
-        let wanted = Wanted {
+        let wanted = MessageFilter {
             party: party.clone(),
             service_type: service_type.to_owned(),
             source: source.to_owned(),

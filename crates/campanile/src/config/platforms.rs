@@ -291,7 +291,7 @@ impl Config {
     /// Whom messages from people are for, as the engine wants it.
     pub fn parties(&self) -> Vec<MessageClientSettings> {
         let clients = self.smpp.iter().flat_map(|smpp| &smpp.client).map(|client| MessageClientSettings {
-            party: MessageClient::Smpp(client.system_id.clone()),
+            client: MessageClient::Smpp(client.system_id.clone()),
             account: client.account.clone(),
             mode: client.mode,
             numbers: client.numbers.clone(),
@@ -299,7 +299,7 @@ impl Config {
             callback: None,
         });
         let platforms = self.platform.iter().map(|platform| MessageClientSettings {
-            party: MessageClient::Platform(platform.username.clone()),
+            client: MessageClient::Platform(platform.username.clone()),
             account: platform.account.clone(),
             mode: platform.mode,
             numbers: platform.numbers.clone(),

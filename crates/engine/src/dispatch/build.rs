@@ -165,8 +165,8 @@ fn own_octets(entry: &Entry) -> usize {
 }
 
 fn give_up(live: &mut LiveAlert, endpoint: EndpointNo, reason: Reason, now: Timestamp) {
-    live.edit(endpoint, now, |hot| {
-        hot.state = DeliveryState::Failed;
-        hot.reason = reason;
+    live.edit(endpoint, now, |cell| {
+        cell.state = DeliveryState::Failed;
+        cell.reason = reason;
     });
 }

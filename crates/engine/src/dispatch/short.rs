@@ -27,7 +27,7 @@ pub struct ShortBuilder<'a> {
     /// The moment.
     pub now: Timestamp,
     /// Reads a message.
-    pub letters: &'a mut dyn FnMut(EndpointNo) -> Option<RosterEntry>,
+    pub entry: &'a mut dyn FnMut(EndpointNo) -> Option<RosterEntry>,
 }
 
 impl ShortBuilder<'_> {
@@ -39,18 +39,17 @@ impl ShortBuilder<'_> {
         let mut latest = self.now;
         let mut total = 0;
         while let Some(endpoint) = live.next_ready(class) {
-            let Some(letter) = (self.letters)(endpoint) else { break };
-            let Some(message) = letter.message else { break };
-            let expires =
-                letter.expires.unwrap_or(live.alert.request.expires).min(live.alert.request.expires);
+            let Some(entry) = (self.entry)(endpoint) else { break };
+            let Some(message) = entry.message else { break };
+            let expires = entry.expires.unwrap_or(live.alert.request.expires).min(live.alert.request.expires);
             if expires <= self.now {
-                live.edit(endpoint, self.now, |hot| {
-                    hot.state = DeliveryState::Failed;
-                    hot.reason = Reason::Expired;
+                live.edit(endpoint, self.now, |cell| {
+                    cell.state = DeliveryState::Failed;
+                    cell.reason = Reason::Expired;
                 });
                 continue;
             }
-            let octets = ENTRY_OCTETS + letter.address.len() + short_octets(&message.short);
+            let octets = ENTRY_OCTETS + entry.address.len() + short_octets(&message.short);
             let body = Box::new(Body::Short(Box::new(message.short)));
             let units = self.units(&body);
             if !cut.takes(units, octets) {
@@ -63,7 +62,7 @@ impl ShortBuilder<'_> {
             entries.push(Entry {
                 endpoint,
                 attempt,
-                address: letter.address,
+                address: entry.address,
                 body: 0,
                 own: Some(body),
                 expires: Some(expires),

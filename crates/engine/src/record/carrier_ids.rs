@@ -133,8 +133,8 @@ impl CarrierIds {
         Ok(Saved::read(record)?.map(|saved| saved.at))
     }
 
-    /// Reads a record of the topic back. Receipts wait on, whether their id is known or not: if what told the
-    /// id was not folded, it is read again.
+    /// Reads a record of the topic back. Receipts wait on, whether their id is known or not: if the outcome
+    /// with the id was not folded, it is read again.
     pub fn load(&mut self, record: &[u8], now: Timestamp) {
         let Ok(Some(Saved { at, has_ids, rest })) = Saved::read(record) else { return };
         if has_ids {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub const NO_ROUTE: u16 = u16::MAX;
 /// A channel number for persons without any device.
 pub const NO_CHANNEL: u8 = u8::MAX;
-/// Different words of carriers kept at most; further ones are told as `OTHER_WORDS`.
+/// Different texts of carriers kept at most; further ones are reported as `OTHER_WORDS`.
 const DETAILS_MAX: usize = 65_536;
 const OTHER_WORDS: &str = "(the carrier's words are in its log: too many different ones)";
 
@@ -18,9 +18,9 @@ pub const IN_SEGMENT: u8 = 1;
 pub const ESCALATED: u8 = 2;
 /// The network took it and gave it up when its time ran out.
 pub const LAPSED: u8 = 4;
-/// Its client takes it back or replaces it, and that is not on disk yet.
+/// Its client cancels or replaces it, and that is not on disk yet.
 pub const STEERED: u8 = 8;
-/// A gateway has said that it is about to write its last attempt. Each attempt is begun once.
+/// A gateway noted its intent to write the last attempt. Each attempt is begun once.
 pub const BEGUN: u8 = 16;
 
 /// A delivery. Times are milliseconds after the alert's acceptance, plus one; 0 is "not yet".

@@ -2,7 +2,7 @@
 //! late or twice.
 
 use super::delivery_cell::{BEGUN, DeliveryCell, IN_SEGMENT, LAPSED, NO_ROUTE, StringTable, offset};
-use super::live_alert::{LiveAlert, answer_key};
+use super::live_alert::LiveAlert;
 use records::{
     AlertState, Answer, AttemptRef, AttemptResult, DeliveryState, EndpointNo, NotTried, OnUnknown, Reason,
     ReceiptState, Timestamp,
@@ -48,29 +48,29 @@ impl Folding<'_> {
     ) {
         let created = live.alert.created;
         let is_message = live.metas.is_some();
-        live.edit(endpoint, at, |hot| {
-            if hot.has_begun(attempt) {
+        live.edit(endpoint, at, |cell| {
+            if cell.has_begun(attempt) {
                 return;
             }
-            hot.last = attempt;
-            hot.flags |= BEGUN;
-            hot.tries = hot.tries.saturating_add(1);
+            cell.last = attempt;
+            cell.flags |= BEGUN;
+            cell.tries = cell.tries.saturating_add(1);
             // A late yes to an attempt that was given up came before this one: two were made, and the carrier
             // has it.
-            if has_arrived(hot.state) || hot.state == DeliveryState::Accepted {
+            if has_arrived(cell.state) || cell.state == DeliveryState::Accepted {
                 return;
             }
             // A start takes in what its client took back before it takes in the attempts that went before.
-            if is_message && hot.state == DeliveryState::Failed && hot.reason == Reason::Cancelled {
+            if is_message && cell.state == DeliveryState::Failed && cell.reason == Reason::Cancelled {
                 return;
             }
-            hot.state = DeliveryState::Submitted;
-            hot.route = route;
-            if hot.reason != Reason::Resent {
-                hot.reason = Reason::None;
+            cell.state = DeliveryState::Submitted;
+            cell.route = route;
+            if cell.reason != Reason::Resent {
+                cell.reason = Reason::None;
             }
-            if hot.submitted == 0 {
-                hot.submitted = offset(created, at);
+            if cell.submitted == 0 {
+                cell.submitted = offset(created, at);
             }
         });
     }
@@ -84,7 +84,7 @@ impl Folding<'_> {
         at: Timestamp,
         result: &AttemptResult,
     ) {
-        let Some(before) = live.hot(of.endpoint).copied() else { return };
+        let Some(before) = live.cell(of.endpoint).copied() else { return };
         let older = of.attempt < before.last;
         match result {
             AttemptResult::Accepted { .. } => self.accepted(live, of, route, at, older),
@@ -117,42 +117,42 @@ impl Folding<'_> {
         at: Timestamp,
         result: &AttemptResult,
     ) {
-        let Some(after) = live.hot(of.endpoint).copied() else { return };
+        let Some(after) = live.cell(of.endpoint).copied() else { return };
         let whole = !matches!(result, AttemptResult::Accepted { .. }) || after.is_whole(after.parts_accepted);
         if before.flags & IN_SEGMENT == 0 || !whole {
             return;
         }
-        live.edit(of.endpoint, at, |hot| hot.flags &= !IN_SEGMENT);
+        live.edit(of.endpoint, at, |cell| cell.flags &= !IN_SEGMENT);
         self.effects.push(Effect::Ended { route: before.route, endpoint: of.endpoint });
     }
 
     fn accepted(&mut self, live: &mut LiveAlert, of: AttemptRef, route: u16, at: Timestamp, older: bool) {
         let created = live.alert.created;
         let mut reached = false;
-        live.edit(of.endpoint, at, |hot| {
+        live.edit(of.endpoint, at, |cell| {
             // A late yes to an attempt that was given up still means that the carrier has it: a whole message
             // if it had one part.
             if older && of.parts > 1 {
                 return;
             }
             if !older {
-                hot.parts = of.parts.max(1);
-                hot.parts_accepted |= part_bit(of.part);
+                cell.parts = of.parts.max(1);
+                cell.parts_accepted |= part_bit(of.part);
             }
-            let whole = older || hot.is_whole(hot.parts_accepted);
-            if !whole || has_arrived(hot.state) || hot.state == DeliveryState::Accepted {
+            let whole = older || cell.is_whole(cell.parts_accepted);
+            if !whole || has_arrived(cell.state) || cell.state == DeliveryState::Accepted {
                 return;
             }
-            // A receipt that came first may have said that it failed.
-            if hot.state == DeliveryState::Failed && hot.reason == Reason::NotDelivered && !older {
+            // A receipt that came first may have reported that it failed.
+            if cell.state == DeliveryState::Failed && cell.reason == Reason::NotDelivered && !older {
                 return;
             }
-            hot.state = DeliveryState::Accepted;
-            hot.reason = if hot.reason == Reason::Resent { Reason::Resent } else { Reason::None };
-            hot.detail = 0;
-            hot.due = 0;
-            hot.route = route;
-            hot.accepted = offset(created, at);
+            cell.state = DeliveryState::Accepted;
+            cell.reason = if cell.reason == Reason::Resent { Reason::Resent } else { Reason::None };
+            cell.detail = 0;
+            cell.due = 0;
+            cell.route = route;
+            cell.accepted = offset(created, at);
             reached = true;
         });
         if reached {
@@ -171,22 +171,22 @@ impl Folding<'_> {
         let created = live.alert.created;
         let waits = self.retry_after_s;
         let mut missed = false;
-        live.edit(endpoint, at, |hot| {
-            if has_arrived(hot.state) || hot.state == DeliveryState::Accepted || is_ended(hot) {
+        live.edit(endpoint, at, |cell| {
+            if has_arrived(cell.state) || cell.state == DeliveryState::Accepted || is_ended(cell) {
                 return;
             }
-            hot.detail = words;
-            let wait = waits.get(usize::from(hot.tries.max(1)) - 1).filter(|_| !permanent);
+            cell.detail = words;
+            let wait = waits.get(usize::from(cell.tries.max(1)) - 1).filter(|_| !permanent);
             match wait {
                 Some(&seconds) => {
-                    hot.state = DeliveryState::Held;
-                    hot.reason = Reason::RetryDue;
+                    cell.state = DeliveryState::Held;
+                    cell.reason = Reason::RetryDue;
                     // Whole seconds: retries of one second come due together.
-                    hot.due = offset(created, at.plus_s(i64::from(seconds))).next_multiple_of(1000);
+                    cell.due = offset(created, at.plus_s(i64::from(seconds))).next_multiple_of(1000);
                 }
                 None => {
-                    hot.state = DeliveryState::Failed;
-                    hot.reason = if permanent { Reason::Refused } else { Reason::AttemptsUsedUp };
+                    cell.state = DeliveryState::Failed;
+                    cell.reason = if permanent { Reason::Refused } else { Reason::AttemptsUsedUp };
                     missed = true;
                 }
             }
@@ -199,22 +199,22 @@ impl Folding<'_> {
     fn unknown(&mut self, live: &mut LiveAlert, endpoint: EndpointNo, words: u32, at: Timestamp) {
         let tries_max = self.retry_after_s.len() + 1;
         let resend = live.alert.request.on_unknown == OnUnknown::Resend && !live.alert.state.is_final();
-        live.edit(endpoint, at, |hot| {
-            if !matches!(hot.state, DeliveryState::Submitted | DeliveryState::Planned) {
+        live.edit(endpoint, at, |cell| {
+            if !matches!(cell.state, DeliveryState::Submitted | DeliveryState::Planned) {
                 return;
             }
-            hot.detail = words;
-            if resend && usize::from(hot.tries) < tries_max {
-                hot.state = DeliveryState::Planned;
-                hot.reason = Reason::Resent;
+            cell.detail = words;
+            if resend && usize::from(cell.tries) < tries_max {
+                cell.state = DeliveryState::Planned;
+                cell.reason = Reason::Resent;
             } else {
-                hot.state = DeliveryState::Unknown;
-                hot.reason = Reason::PeerSilent;
+                cell.state = DeliveryState::Unknown;
+                cell.reason = Reason::PeerSilent;
             }
         });
     }
 
-    /// The network said what became of a message. Answers whether it was news.
+    /// The network sent a receipt for a message.
     pub fn receipt(
         &mut self,
         live: &mut LiveAlert,
@@ -234,33 +234,34 @@ impl Folding<'_> {
         if state == ReceiptState::Buffered {
             live.note_buffered(endpoint, at);
         }
-        live.edit(endpoint, at, |hot| match state {
+        live.edit(endpoint, at, |cell| match state {
             ReceiptState::Buffered => {}
             ReceiptState::Delivered => {
-                hot.parts_delivered |= part_bit(part);
-                if !hot.is_whole(hot.parts_delivered) || has_arrived(hot.state) {
+                cell.parts_delivered |= part_bit(part);
+                if !cell.is_whole(cell.parts_delivered) || has_arrived(cell.state) {
                     return;
                 }
-                hot.state = DeliveryState::Delivered;
-                hot.reason = Reason::None;
-                hot.detail = 0;
-                hot.due = 0;
-                hot.delivered = offset(created, at);
-                if hot.accepted == 0 {
-                    hot.accepted = hot.delivered;
+                cell.state = DeliveryState::Delivered;
+                cell.reason = Reason::None;
+                cell.detail = 0;
+                cell.due = 0;
+                cell.delivered = offset(created, at);
+                if cell.accepted == 0 {
+                    cell.accepted = cell.delivered;
                 }
                 effect = Some(Effect::Reached(endpoint));
             }
             ReceiptState::Failed | ReceiptState::Expired => {
-                if has_arrived(hot.state) || matches!(hot.state, DeliveryState::Failed | DeliveryState::Held)
+                if has_arrived(cell.state)
+                    || matches!(cell.state, DeliveryState::Failed | DeliveryState::Held)
                 {
                     return;
                 }
-                hot.state = DeliveryState::Failed;
-                hot.reason = Reason::NotDelivered;
-                hot.detail = words;
+                cell.state = DeliveryState::Failed;
+                cell.reason = Reason::NotDelivered;
+                cell.detail = words;
                 if state == ReceiptState::Expired {
-                    hot.flags |= LAPSED;
+                    cell.flags |= LAPSED;
                 }
                 effect = Some(Effect::Missed(endpoint));
             }
@@ -268,34 +269,19 @@ impl Folding<'_> {
         self.effects.extend(effect);
     }
 
-    /// A person answered. The last word counts.
+    /// A person answered. The last answer counts.
     pub fn answer(&mut self, live: &mut LiveAlert, endpoint: EndpointNo, answer: Answer) {
-        let Some(before) = live.hot(endpoint).copied() else { return };
+        let Some(before) = live.cell(endpoint).copied() else { return };
         let at = answer.at;
-        let place = match (before.answer as usize).checked_sub(1) {
-            Some(place) if place < live.answers.len() => {
-                if live.answers[place] == answer {
-                    return;
-                }
-                let old = answer_key(&live.answers[place]);
-                live.answer_counts.entry(old).and_modify(|count| *count = count.saturating_sub(1));
-                live.answers[place] = answer.clone();
-                place
-            }
-            _ => {
-                live.answers.push(answer.clone());
-                live.answers.len() - 1
-            }
-        };
-        *live.answer_counts.entry(answer_key(&answer)).or_default() += 1;
+        let Some(place) = live.answers.put(before.answer, answer) else { return };
         let created = live.alert.created;
-        live.edit(endpoint, at, |hot| {
-            hot.answer = place as u32 + 1;
-            hot.state = DeliveryState::Answered;
-            hot.reason = Reason::None;
-            hot.due = 0;
-            if hot.accepted == 0 {
-                hot.accepted = offset(created, at);
+        live.edit(endpoint, at, |cell| {
+            cell.answer = place;
+            cell.state = DeliveryState::Answered;
+            cell.reason = Reason::None;
+            cell.due = 0;
+            if cell.accepted == 0 {
+                cell.accepted = offset(created, at);
             }
         });
         live.redirty(endpoint);
@@ -310,27 +296,27 @@ fn not_tried(live: &mut LiveAlert, endpoint: EndpointNo, why: NotTried, at: Time
         AlertState::Expired => Reason::Expired,
         _ => Reason::Cancelled,
     };
-    live.edit(endpoint, at, |hot| {
-        let under_way = hot.flags & IN_SEGMENT != 0 && hot.flags & BEGUN != 0;
-        if hot.state == DeliveryState::Submitted || under_way {
-            hot.tries = hot.tries.saturating_sub(1);
-            if hot.tries == 0 {
-                hot.submitted = 0;
+    live.edit(endpoint, at, |cell| {
+        let under_way = cell.flags & IN_SEGMENT != 0 && cell.flags & BEGUN != 0;
+        if cell.state == DeliveryState::Submitted || under_way {
+            cell.tries = cell.tries.saturating_sub(1);
+            if cell.tries == 0 {
+                cell.submitted = 0;
             }
         }
-        if !matches!(hot.state, DeliveryState::Planned | DeliveryState::Submitted) {
+        if !matches!(cell.state, DeliveryState::Planned | DeliveryState::Submitted) {
             return;
         }
-        hot.route = NO_ROUTE;
+        cell.route = NO_ROUTE;
         match why {
-            NotTried::Paused | NotTried::RouteDown | NotTried::Closing => hot.state = DeliveryState::Planned,
+            NotTried::Paused | NotTried::RouteDown | NotTried::Closing => cell.state = DeliveryState::Planned,
             NotTried::Stopped => {
-                hot.state = DeliveryState::Failed;
-                hot.reason = stopped;
+                cell.state = DeliveryState::Failed;
+                cell.reason = stopped;
             }
             NotTried::Expired => {
-                hot.state = DeliveryState::Failed;
-                hot.reason = Reason::Expired;
+                cell.state = DeliveryState::Failed;
+                cell.reason = Reason::Expired;
             }
         }
     });
@@ -342,8 +328,8 @@ fn has_arrived(state: DeliveryState) -> bool {
 }
 
 /// Its last attempt was ended before, by another part of it or before a crash.
-fn is_ended(hot: &DeliveryCell) -> bool {
-    matches!(hot.state, DeliveryState::Held | DeliveryState::Failed | DeliveryState::Unknown)
+fn is_ended(cell: &DeliveryCell) -> bool {
+    matches!(cell.state, DeliveryState::Held | DeliveryState::Failed | DeliveryState::Unknown)
 }
 
 /// The bit of a part; what is above 16 shares the last.

@@ -1,17 +1,19 @@
 //! One alert in memory: its deliveries, their counts, what of them is not yet in SQL, and where dispatch
 //! stands.
 
+use super::answers::AlertAnswers;
 use super::delivery_cell::{BEGUN, DeliveryCell, IN_SEGMENT, NO_CHANNEL, StringTable, offset};
 use super::message_meta::{MessageMeta, MessageMetaTable};
+use super::ready_index::ReadyIndex;
 use super::tally::Tally;
+use super::unfolded_cells::UnfoldedCells;
 use crate::dispatch::Wording;
 use crate::plan::{Chains, Classifier, DeviceState, RouteCriteria};
 use crate::solve::strategy_of;
 use records::{
-    Alert, Answer, Delivery, DeliveryState, EndpointNo, Lane, Origin, Reason, RosterBlock, RosterEntry,
-    Strategy, Terminal, Timestamp,
+    Alert, Delivery, DeliveryState, EndpointNo, Lane, Origin, Reason, RosterBlock, RosterEntry, Strategy,
+    Terminal, Timestamp,
 };
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A running (or lately finished) alert.
@@ -24,10 +26,7 @@ pub struct LiveAlert {
     pub tally: Tally,
     /// Orders of devices, if any strategy has one.
     pub chains: Option<Chains>,
-    /// What people said.
-    pub answers: Vec<Answer>,
-    /// Answers by key.
-    pub answer_counts: BTreeMap<String, u64>,
+    pub answers: AlertAnswers,
     /// When it became final.
     pub finished: Option<Timestamp>,
     /// When orders of devices were looked through.
@@ -36,15 +35,10 @@ pub struct LiveAlert {
     pub in_turn: bool,
     /// A route of the simulator took some of it.
     pub simulated: bool,
-    hot: Vec<DeliveryCell>,
-    dirty: Vec<u64>,
-    dirty_count: usize,
-    folding: Vec<u64>,
-    fold_at: usize,
+    cells: Vec<DeliveryCell>,
+    unfolded: UnfoldedCells,
     rate: Rate,
-    ready: Vec<u32>,
-    ready_total: u32,
-    cursors: Vec<u32>,
+    ready: ReadyIndex,
     next_due: u32,
     /// Of a message stream: its messages.
     pub metas: Option<Box<MessageMetaTable>>,
@@ -63,21 +57,15 @@ impl LiveAlert {
             wording,
             tally,
             chains: None,
-            answers: Vec::new(),
-            answer_counts: BTreeMap::new(),
+            answers: AlertAnswers::default(),
             finished: None,
             escalated_at: Timestamp::default(),
             in_turn: false,
             simulated: false,
-            hot: Vec::new(),
-            dirty: Vec::new(),
-            dirty_count: 0,
-            folding: Vec::new(),
-            fold_at: 0,
+            cells: Vec::new(),
+            unfolded: UnfoldedCells::default(),
             rate: Rate::default(),
-            ready: Vec::new(),
-            ready_total: 0,
-            cursors: Vec::new(),
+            ready: ReadyIndex::default(),
             next_due: u32::MAX,
             metas,
         }
@@ -90,24 +78,24 @@ impl LiveAlert {
     }
 
     fn admit_one(&mut self, entry: &RosterEntry, classifier: &Classifier, now: Timestamp) {
-        let mut hot = DeliveryCell::PLANNED;
-        hot.channel = entry.channel.map_or(NO_CHANNEL, |channel| channel.0);
+        let mut cell = DeliveryCell::PLANNED;
+        cell.channel = entry.channel.map_or(NO_CHANNEL, |channel| channel.0);
         if let Some(reason) = entry.excluded {
-            hot.state = DeliveryState::Excluded;
-            hot.reason = reason;
+            cell.state = DeliveryState::Excluded;
+            cell.reason = reason;
         } else if let Some(sought) = self.sought(entry) {
-            hot.class = classifier.class(&sought);
+            cell.class = classifier.class(&sought);
             if let Some(until) = entry.not_before.filter(|until| *until > now) {
-                hot.state = DeliveryState::Held;
-                hot.reason = if entry.message.is_some() { Reason::NotBefore } else { Reason::QuietHours };
-                hot.due = offset(self.alert.created, until);
+                cell.state = DeliveryState::Held;
+                cell.reason = if entry.message.is_some() { Reason::NotBefore } else { Reason::QuietHours };
+                cell.due = offset(self.alert.created, until);
             }
         }
         if let (Some(metas), Some(message)) = (&mut self.metas, &entry.message) {
             let expires = entry.expires.map_or(u32::MAX, |expires| offset(self.alert.created, expires));
             metas.push(message.id, expires, message.tell.mask, super::message_meta::kind(&message.party));
         }
-        self.hot.push(hot);
+        self.cells.push(cell);
     }
 
     fn sought<'a>(&'a self, entry: &'a RosterEntry) -> Option<RouteCriteria<'a>> {
@@ -118,7 +106,7 @@ impl LiveAlert {
         })
     }
 
-    /// One more message of a message stream. It is counted at once; its client hears of it if it is over
+    /// One more message of a message stream. It is counted at once; its client gets the event if it is over
     /// already.
     pub fn take_message(
         &mut self,
@@ -126,21 +114,21 @@ impl LiveAlert {
         classifier: &Classifier,
         now: Timestamp,
     ) -> EndpointNo {
-        let at = self.hot.len();
+        let at = self.cells.len();
         self.admit_one(entry, classifier, now);
-        let hot = self.hot[at];
-        self.tally.add(&hot);
-        self.dirty.resize(self.hot.len().div_ceil(64), 0);
-        self.make_room(hot.class);
-        if hot.is_ready() {
-            self.note_ready(at, hot.class, true);
+        let cell = self.cells[at];
+        self.tally.add(&cell);
+        self.unfolded.resize(self.cells.len());
+        self.ready.make_room(cell.class);
+        if cell.is_ready() {
+            self.ready.note(at, cell.class, true);
         }
-        if hot.due != 0 {
-            self.next_due = self.next_due.min(hot.due);
+        if cell.due != 0 {
+            self.next_due = self.next_due.min(cell.due);
         }
         let endpoint = EndpointNo(at as u32);
         if let Some(metas) = &mut self.metas {
-            metas.note(endpoint, &DeliveryCell::PLANNED, &hot, now);
+            metas.note(endpoint, &DeliveryCell::PLANNED, &cell, now);
         }
         endpoint
     }
@@ -156,23 +144,23 @@ impl LiveAlert {
         }
         let mut next_expiry = u32::MAX;
         let mut any = false;
-        for i in 0..self.hot.len() {
-            let (endpoint, hot) = (EndpointNo(i as u32), self.hot[i]);
+        for i in 0..self.cells.len() {
+            let (endpoint, cell) = (EndpointNo(i as u32), self.cells[i]);
             let is_open =
-                matches!(hot.state, DeliveryState::Planned | DeliveryState::Held | DeliveryState::Submitted);
-            let Some(expires) = self.slip(endpoint).filter(|_| is_open).map(|slip| slip.expires) else {
+                matches!(cell.state, DeliveryState::Planned | DeliveryState::Held | DeliveryState::Submitted);
+            let Some(expires) = self.meta(endpoint).filter(|_| is_open).map(|meta| meta.expires) else {
                 continue;
             };
-            let left_us = hot.state == DeliveryState::Submitted || hot.flags & IN_SEGMENT != 0;
+            let left_us = cell.state == DeliveryState::Submitted || cell.flags & IN_SEGMENT != 0;
             if expires > until || left_us {
                 next_expiry = next_expiry.min(expires.max(until.saturating_add(EVERY_MS)));
                 continue;
             }
             any = true;
-            self.edit(endpoint, now, |hot| {
-                hot.due = 0;
-                hot.state = DeliveryState::Failed;
-                hot.reason = Reason::Expired;
+            self.edit(endpoint, now, |cell| {
+                cell.due = 0;
+                cell.state = DeliveryState::Failed;
+                cell.reason = Reason::Expired;
             });
         }
         if let Some(metas) = &mut self.metas {
@@ -182,14 +170,14 @@ impl LiveAlert {
     }
 
     /// What is kept of a message.
-    pub fn slip(&self, endpoint: EndpointNo) -> Option<&MessageMeta> {
+    pub fn meta(&self, endpoint: EndpointNo) -> Option<&MessageMeta> {
         self.metas.as_ref()?.get(endpoint)
     }
 
     /// What a message in a segment costs.
     pub fn set_units(&mut self, endpoint: EndpointNo, units: u64) {
-        if let Some(slip) = self.metas.as_mut().and_then(|metas| metas.get_mut(endpoint)) {
-            slip.units = u8::try_from(units).unwrap_or(u8::MAX);
+        if let Some(meta) = self.metas.as_mut().and_then(|metas| metas.get_mut(endpoint)) {
+            meta.units = u8::try_from(units).unwrap_or(u8::MAX);
         }
     }
 
@@ -198,8 +186,8 @@ impl LiveAlert {
         let expires = offset(self.alert.created, expires);
         if let Some(metas) = &mut self.metas {
             metas.next_expiry = metas.next_expiry.min(expires);
-            if let Some(slip) = metas.get_mut(endpoint) {
-                slip.expires = expires;
+            if let Some(meta) = metas.get_mut(endpoint) {
+                meta.expires = expires;
             }
         }
     }
@@ -213,13 +201,13 @@ impl LiveAlert {
 
     /// The orders of devices, when the whole roster is in: later devices wait.
     pub fn set_chains(&mut self, chains: Chains) {
-        for (i, hot) in self.hot.iter_mut().enumerate() {
-            if matches!(hot.state, DeliveryState::Planned | DeliveryState::Held)
+        for (i, cell) in self.cells.iter_mut().enumerate() {
+            if matches!(cell.state, DeliveryState::Planned | DeliveryState::Held)
                 && chains.waits(EndpointNo(i as u32))
             {
-                hot.state = DeliveryState::Held;
-                hot.reason = Reason::EarlierDevice;
-                hot.due = 0;
+                cell.state = DeliveryState::Held;
+                cell.reason = Reason::EarlierDevice;
+                cell.due = 0;
             }
         }
         self.chains = Some(chains);
@@ -228,54 +216,49 @@ impl LiveAlert {
     /// Overwrites an endpoint with its stored row, at a start.
     pub fn load(&mut self, row: &Delivery, words: &mut StringTable) {
         let created = self.alert.created;
-        if let Some(hot) = self.hot.get_mut(row.endpoint.0 as usize) {
-            hot.load(row, created, words, &mut self.answers);
+        if let Some(cell) = self.cells.get_mut(row.endpoint.0 as usize) {
+            cell.load(row, created, words, &mut self.answers.list);
         }
     }
 
     /// Counts everybody, once they are all in.
     pub fn seal(&mut self) {
-        self.dirty = vec![0; self.hot.len().div_ceil(64)];
+        self.unfolded = UnfoldedCells::new(self.cells.len());
         let mut reached = Vec::new();
-        for hot in &self.hot {
-            self.tally.add(hot);
-            let class = usize::from(hot.class);
-            if self.ready.len() <= class {
-                self.ready.resize(class + 1, 0);
-                self.cursors.resize(class + 1, 0);
+        for (i, cell) in self.cells.iter().enumerate() {
+            self.tally.add(cell);
+            self.ready.make_room(cell.class);
+            if cell.is_ready() {
+                self.ready.note(i, cell.class, true);
             }
-            self.ready[class] += u32::from(hot.is_ready());
-            self.ready_total += u32::from(hot.is_ready());
-            if hot.state == DeliveryState::Held && hot.due != 0 {
-                self.next_due = self.next_due.min(hot.due);
+            if cell.state == DeliveryState::Held && cell.due != 0 {
+                self.next_due = self.next_due.min(cell.due);
             }
             let at = match self.alert.request.terminal {
-                Terminal::Accepted => hot.accepted,
-                Terminal::Delivered => hot.delivered,
-                Terminal::Answered => hot.answer,
+                Terminal::Accepted => cell.accepted,
+                Terminal::Delivered => cell.delivered,
+                Terminal::Answered => cell.answer,
             };
             if at != 0 {
                 reached.push(at);
             }
         }
         if self.alert.request.terminal == Terminal::Answered {
-            reached = self.answers.iter().map(|answer| offset(self.alert.created, answer.at)).collect();
+            reached =
+                self.answers.list().iter().map(|answer| offset(self.alert.created, answer.at)).collect();
         }
         self.tally.set_times(reached);
-        let keys: Vec<String> = self.answers.iter().map(answer_key).collect();
-        for key in keys {
-            *self.answer_counts.entry(key).or_default() += 1;
-        }
+        self.answers.count_all();
     }
 
     /// How many endpoints.
     pub fn len(&self) -> usize {
-        self.hot.len()
+        self.cells.len()
     }
 
     /// Nobody?
     pub fn is_empty(&self) -> bool {
-        self.hot.is_empty()
+        self.cells.is_empty()
     }
 
     /// Its lane.
@@ -284,13 +267,13 @@ impl LiveAlert {
     }
 
     /// One delivery.
-    pub fn hot(&self, endpoint: EndpointNo) -> Option<&DeliveryCell> {
-        self.hot.get(endpoint.0 as usize)
+    pub fn cell(&self, endpoint: EndpointNo) -> Option<&DeliveryCell> {
+        self.cells.get(endpoint.0 as usize)
     }
 
     /// All deliveries, with their numbers.
     pub fn each(&self) -> impl Iterator<Item = (EndpointNo, &DeliveryCell)> {
-        self.hot.iter().enumerate().map(|(i, hot)| (EndpointNo(i as u32), hot))
+        self.cells.iter().enumerate().map(|(i, cell)| (EndpointNo(i as u32), cell))
     }
 
     /// The only way a delivery changes: counts, dispatch's view and the list of what SQL lacks move with it.
@@ -301,7 +284,7 @@ impl LiveAlert {
         // The end of an attempt is in the row too: its number counts as used from then on.
         let ended = before.flags & !after.flags & IN_SEGMENT != 0;
         if a != b || ended {
-            self.note_dirty(endpoint.0 as usize);
+            self.unfolded.note(endpoint.0 as usize);
         }
     }
 
@@ -312,10 +295,10 @@ impl LiveAlert {
         change: impl FnOnce(&mut DeliveryCell),
     ) -> Option<(DeliveryCell, DeliveryCell)> {
         let i = endpoint.0 as usize;
-        let hot = self.hot.get_mut(i)?;
-        let before = *hot;
-        change(hot);
-        let after = *hot;
+        let cell = self.cells.get_mut(i)?;
+        let before = *cell;
+        change(cell);
+        let after = *cell;
         if before == after {
             return None;
         }
@@ -324,7 +307,7 @@ impl LiveAlert {
             self.rate.note(now);
         }
         if before.is_ready() != after.is_ready() {
-            self.note_ready(i, after.class, after.is_ready());
+            self.ready.note(i, after.class, after.is_ready());
         }
         if after.state == DeliveryState::Held && after.due != 0 {
             self.next_due = self.next_due.min(after.due);
@@ -335,85 +318,52 @@ impl LiveAlert {
         Some((before, after))
     }
 
-    fn make_room(&mut self, class: u16) {
-        if self.ready.len() <= usize::from(class) {
-            self.ready.resize(usize::from(class) + 1, 0);
-            self.cursors.resize(usize::from(class) + 1, 0);
-        }
-    }
-
-    fn note_ready(&mut self, i: usize, class: u16, ready: bool) {
-        let class = usize::from(class);
-        if ready {
-            self.ready[class] += 1;
-            self.ready_total += 1;
-            self.cursors[class] = self.cursors[class].min(i as u32);
-        } else {
-            self.ready[class] -= 1;
-            self.ready_total -= 1;
-        }
-    }
-
-    fn note_dirty(&mut self, i: usize) {
-        let bit = 1 << (i % 64);
-        let word = &mut self.dirty[i / 64];
-        self.dirty_count += usize::from(*word & bit == 0);
-        *word |= bit;
-    }
-
     /// Its answer changed though its state did not.
     pub fn redirty(&mut self, endpoint: EndpointNo) {
-        if (endpoint.0 as usize) < self.hot.len() {
-            self.note_dirty(endpoint.0 as usize);
+        if (endpoint.0 as usize) < self.cells.len() {
+            self.unfolded.note(endpoint.0 as usize);
         }
     }
 
     /// How many deliveries SQL lacks.
     pub fn dirty_count(&self) -> usize {
-        self.dirty_count
+        self.unfolded.count()
     }
 
     /// Begins a fold: what SQL lacks now is what [`LiveAlert::take_folding`] will give, in slices.
     pub fn begin_fold(&mut self) {
-        let words = self.dirty.len();
-        self.folding = std::mem::replace(&mut self.dirty, vec![0; words]);
-        self.fold_at = 0;
-        self.dirty_count = 0;
+        self.unfolded.begin_fold();
     }
 
     /// The next of what SQL lacks, in key order, until `into` holds `max`. False when there is no more.
     pub fn take_folding(&mut self, words: &StringTable, into: &mut Vec<Delivery>, max: usize) -> bool {
-        while self.fold_at < self.folding.len() {
-            let bits = &mut self.folding[self.fold_at];
-            if *bits == 0 {
-                self.fold_at += 1;
-                continue;
-            }
+        while let Some(i) = self.unfolded.next() {
             if into.len() >= max {
                 return true;
             }
-            let i = self.fold_at * 64 + bits.trailing_zeros() as usize;
-            *bits &= *bits - 1;
-            into.push(self.hot[i].as_delivery(&self.alert, EndpointNo(i as u32), words, &self.answers));
+            self.unfolded.take();
+            into.push(self.as_delivery(EndpointNo(i as u32), &self.cells[i], words));
         }
-        self.folding = Vec::new();
         false
     }
 
     /// One delivery as stored.
     pub fn delivery(&self, endpoint: EndpointNo, words: &StringTable) -> Option<Delivery> {
-        self.hot(endpoint).map(|hot| hot.as_delivery(&self.alert, endpoint, words, &self.answers))
+        self.cell(endpoint).map(|cell| self.as_delivery(endpoint, cell, words))
+    }
+
+    fn as_delivery(&self, endpoint: EndpointNo, cell: &DeliveryCell, words: &StringTable) -> Delivery {
+        cell.as_delivery(&self.alert, endpoint, words, self.answers.list())
     }
 
     /// Classes with endpoints that could be dispatched now.
     pub fn ready_classes(&self) -> impl Iterator<Item = u16> + '_ {
-        let any = if self.ready_total == 0 { 0 } else { self.ready.len() };
-        self.ready[..any].iter().enumerate().filter(|(_, ready)| **ready > 0).map(|(class, _)| class as u16)
+        self.ready.classes()
     }
 
     /// How many of a class could be dispatched now.
     pub fn ready_in(&self, class: u16) -> u32 {
-        self.ready.get(usize::from(class)).copied().unwrap_or(0)
+        self.ready.count(class)
     }
 
     /// The next endpoint of a class that could be dispatched; the cursor stays on it.
@@ -421,49 +371,46 @@ impl LiveAlert {
         if self.ready_in(class) == 0 {
             return None;
         }
-        let from = self.cursors[usize::from(class)] as usize;
-        let found =
-            self.hot[from.min(self.hot.len())..].iter().position(|hot| hot.class == class && hot.is_ready());
-        let at = found.map(|ahead| (from + ahead) as u32);
-        self.cursors[usize::from(class)] = at.unwrap_or(self.hot.len() as u32);
-        at.map(EndpointNo)
+        let from = self.ready.cursor(class);
+        let found = self.cells[from.min(self.cells.len())..]
+            .iter()
+            .position(|cell| cell.class == class && cell.is_ready());
+        let at = found.map(|ahead| from + ahead);
+        self.ready.set_cursor(class, at.unwrap_or(self.cells.len()));
+        at.map(|at| EndpointNo(at as u32))
     }
 
     /// Marks an endpoint as under way in a segment; answers with the attempt's number. SQL need not know: a
     /// start reads it from the bus.
     pub fn dispatched(&mut self, endpoint: EndpointNo, route: u16, now: Timestamp) -> u8 {
-        self.change(endpoint, now, |hot| {
-            hot.last = hot.last.saturating_add(1);
-            hot.flags = hot.flags & !BEGUN | IN_SEGMENT;
-            hot.route = route;
-            hot.parts = 0;
-            hot.parts_accepted = 0;
-            hot.parts_delivered = 0;
+        self.change(endpoint, now, |cell| {
+            cell.last = cell.last.saturating_add(1);
+            cell.flags = cell.flags & !BEGUN | IN_SEGMENT;
+            cell.route = route;
+            cell.parts = 0;
+            cell.parts_accepted = 0;
+            cell.parts_delivered = 0;
         });
-        self.hot(endpoint).map_or(0, |hot| hot.last)
+        self.cell(endpoint).map_or(0, |cell| cell.last)
     }
 
     /// Gives a class anew, after the routes changed.
     pub fn reclassify(&mut self, endpoint: EndpointNo, entry: &RosterEntry, classifier: &Classifier) {
         let Some(class) = self.sought(entry).map(|sought| classifier.class(&sought)) else { return };
-        self.make_room(class);
-        let Some(hot) = self.hot.get_mut(endpoint.0 as usize).filter(|hot| hot.class != class) else {
+        self.ready.make_room(class);
+        let Some(cell) = self.cells.get_mut(endpoint.0 as usize).filter(|cell| cell.class != class) else {
             return;
         };
-        let ready = u32::from(hot.is_ready());
-        self.ready[usize::from(hot.class)] -= ready;
-        self.ready[usize::from(class)] += ready;
-        hot.class = class;
-        let cursor = &mut self.cursors[usize::from(class)];
-        *cursor = (*cursor).min(endpoint.0);
+        self.ready.reclassify(endpoint.0, cell.class, class, cell.is_ready());
+        cell.class = class;
     }
 
-    /// What may still be sent, for who gives classes anew.
+    /// The endpoints that may still be sent to.
     pub fn waiting(&self) -> Vec<EndpointNo> {
-        let waits = |hot: &DeliveryCell| {
-            matches!(hot.state, DeliveryState::Planned | DeliveryState::Held | DeliveryState::Submitted)
+        let waits = |cell: &DeliveryCell| {
+            matches!(cell.state, DeliveryState::Planned | DeliveryState::Held | DeliveryState::Submitted)
         };
-        self.each().filter(|(_, hot)| waits(hot)).map(|(endpoint, _)| endpoint).collect()
+        self.each().filter(|(_, cell)| waits(cell)).map(|(endpoint, _)| endpoint).collect()
     }
 
     /// When the first held delivery is due, if one waits for a moment.
@@ -482,20 +429,20 @@ impl LiveAlert {
             return;
         }
         self.next_due = u32::MAX;
-        for i in 0..self.hot.len() {
-            let hot = self.hot[i];
-            if hot.state != DeliveryState::Held || hot.due == 0 {
+        for i in 0..self.cells.len() {
+            let cell = self.cells[i];
+            if cell.state != DeliveryState::Held || cell.due == 0 {
                 continue;
             }
-            if hot.due > until {
-                self.next_due = self.next_due.min(hot.due);
+            if cell.due > until {
+                self.next_due = self.next_due.min(cell.due);
                 continue;
             }
-            self.edit(EndpointNo(i as u32), now, |hot| {
-                hot.state = DeliveryState::Planned;
-                hot.due = 0;
-                if matches!(hot.reason, Reason::QuietHours | Reason::NotBefore) {
-                    hot.reason = Reason::None;
+            self.edit(EndpointNo(i as u32), now, |cell| {
+                cell.state = DeliveryState::Planned;
+                cell.due = 0;
+                if matches!(cell.reason, Reason::QuietHours | Reason::NotBefore) {
+                    cell.reason = Reason::None;
                 }
             });
         }
@@ -503,16 +450,16 @@ impl LiveAlert {
 
     /// Ends everything that is not yet on its way: cancelled or expired.
     pub fn end_waiting(&mut self, reason: Reason, now: Timestamp) {
-        for i in 0..self.hot.len() {
-            let hot = self.hot[i];
-            let waits = matches!(hot.state, DeliveryState::Planned | DeliveryState::Held);
-            if !waits || hot.flags & IN_SEGMENT != 0 {
+        for i in 0..self.cells.len() {
+            let cell = self.cells[i];
+            let waits = matches!(cell.state, DeliveryState::Planned | DeliveryState::Held);
+            if !waits || cell.flags & IN_SEGMENT != 0 {
                 continue;
             }
-            self.edit(EndpointNo(i as u32), now, |hot| {
-                hot.due = 0;
-                hot.state = DeliveryState::Failed;
-                hot.reason = reason;
+            self.edit(EndpointNo(i as u32), now, |cell| {
+                cell.due = 0;
+                cell.state = DeliveryState::Failed;
+                cell.reason = reason;
             });
         }
     }
@@ -524,11 +471,7 @@ impl LiveAlert {
 
     /// Puts back what a fold took and SQL did not.
     pub fn abort_fold(&mut self) {
-        let folding = std::mem::take(&mut self.folding);
-        for (word, bits) in self.dirty.iter_mut().zip(folding) {
-            self.dirty_count += (bits & !*word).count_ones() as usize;
-            *word |= bits;
-        }
+        self.unfolded.abort_fold();
     }
 
     /// The strategy under which an endpoint stands, where chains ask.
@@ -538,33 +481,30 @@ impl LiveAlert {
 
     /// Makes ready again what failed, and nothing else.
     pub fn retry_failed(&mut self, now: Timestamp) {
-        for i in 0..self.hot.len() {
-            let hot = self.hot[i];
-            if hot.state != DeliveryState::Failed || hot.flags & IN_SEGMENT != 0 {
+        for i in 0..self.cells.len() {
+            let cell = self.cells[i];
+            if cell.state != DeliveryState::Failed || cell.flags & IN_SEGMENT != 0 {
                 continue;
             }
-            self.edit(EndpointNo(i as u32), now, |hot| {
-                hot.state = DeliveryState::Planned;
-                hot.reason = Reason::None;
+            self.edit(EndpointNo(i as u32), now, |cell| {
+                cell.state = DeliveryState::Planned;
+                cell.reason = Reason::None;
             });
         }
     }
 
     /// How an endpoint stands, for its chain.
-    pub fn standing(&self, endpoint: EndpointNo, receipts: impl Fn(u16) -> bool) -> DeviceState {
-        match self.hot(endpoint) {
-            Some(hot) => DeviceState { state: hot.state, reason: hot.reason, receipts: receipts(hot.route) },
+    pub fn device_state(&self, endpoint: EndpointNo, receipts: impl Fn(u16) -> bool) -> DeviceState {
+        match self.cell(endpoint) {
+            Some(cell) => {
+                DeviceState { state: cell.state, reason: cell.reason, receipts: receipts(cell.route) }
+            }
             None => DeviceState { state: DeliveryState::Excluded, reason: Reason::None, receipts: false },
         }
     }
 }
 
-/// Under which heading an answer is counted.
-pub fn answer_key(answer: &Answer) -> String {
-    answer.key.clone().unwrap_or_else(|| "other".to_owned())
-}
-
-/// Seconds over which the rate of now is told.
+/// Seconds over which the rate of now is counted.
 const RATE_SECONDS: usize = 5;
 
 /// How many in each of the last seconds.

@@ -1,5 +1,5 @@
 //! Metadata of each message of a message stream, beside the delivery: 12 octets for its id, its end and the
-//! receipts its client asked for, so that the roster need not be read.
+//! events its client requested, so that the roster need not be read.
 
 use super::delivery_cell::{DeliveryCell, LAPSED};
 use records::{DeliveryState, DlrRequest, DlrState, EndpointNo, MessageClient, MessageId, Reason, Timestamp};
@@ -13,9 +13,9 @@ pub struct MessageMetaTable {
     list: Vec<MessageMeta>,
     /// The first end of a message that may still be waiting, an offset.
     pub next_expiry: u32,
-    /// What clients want to hear and were not told yet.
-    pub happened: Vec<MessageEvent>,
-    /// What came of messages since it was last asked: by kind of client, and by the number of the bit of
+    /// Events that clients requested and that were not published yet.
+    pub events: Vec<MessageEvent>,
+    /// Results of messages since they were last taken: by kind of client, and by the number of the bit of
     /// [`DlrRequest`].
     pub results: [[u32; RESULTS]; KINDS],
 }
@@ -25,8 +25,8 @@ pub const KINDS: usize = 3;
 pub const RESULTS: usize = 5;
 
 /// The number of a client's kind.
-pub fn kind(party: &MessageClient) -> u8 {
-    match party {
+pub fn kind(client: &MessageClient) -> u8 {
+    match client {
         MessageClient::Smpp(_) => 0,
         MessageClient::Platform(_) => 1,
         MessageClient::House => 2,
@@ -48,7 +48,7 @@ pub struct MessageMeta {
     kind: u8,
 }
 
-/// Something a client wants to hear.
+/// An event that a client requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageEvent {
     /// Which message.
@@ -82,7 +82,7 @@ impl MessageMetaTable {
     /// Which endpoint a message is.
     pub fn endpoint(&self, id: MessageId) -> Option<EndpointNo> {
         let after = u32::try_from(id.0.checked_sub(self.intake_from)?).ok()?;
-        self.list.binary_search_by_key(&after, |slip| slip.id).ok().map(|place| EndpointNo(place as u32))
+        self.list.binary_search_by_key(&after, |meta| meta.id).ok().map(|place| EndpointNo(place as u32))
     }
 
     /// One message.
@@ -95,41 +95,41 @@ impl MessageMetaTable {
         self.list.get_mut(endpoint.0 as usize)
     }
 
-    /// A delivery moved: does its client want to hear of it?
+    /// A delivery moved: its client may have requested an event of it.
     pub fn note(&mut self, endpoint: EndpointNo, before: &DeliveryCell, after: &DeliveryCell, at: Timestamp) {
         if before.state == after.state {
             return;
         }
-        let Some(slip) = self.list.get(endpoint.0 as usize) else { return };
-        let events = events(after);
+        let Some(meta) = self.list.get(endpoint.0 as usize) else { return };
+        let events = events_of(after);
         let result = events.first().map(|event| event.trailing_zeros() as usize);
-        let of_kind = self.results.get_mut(usize::from(slip.kind));
+        let of_kind = self.results.get_mut(usize::from(meta.kind));
         if let Some(count) = of_kind.zip(result).and_then(|(row, result)| row.get_mut(result)) {
             *count += 1;
         }
-        let wanted = events.iter().find(|event| **event & slip.mask != 0);
-        if let Some(&event) = wanted {
+        let requested = events.iter().find(|event| **event & meta.mask != 0);
+        if let Some(&event) = requested {
             let state = match status(after.state, after.reason) {
                 DlrState::Undeliverable if after.flags & LAPSED != 0 => DlrState::Expired,
                 state => state,
             };
-            self.happened.push(MessageEvent { endpoint, event, state, at });
+            self.events.push(MessageEvent { endpoint, event, state, at });
         }
     }
 
     /// The network has it and could not deliver it yet.
     pub fn note_buffered(&mut self, endpoint: EndpointNo, at: Timestamp) {
-        if self.get(endpoint).is_some_and(|slip| slip.mask & DlrRequest::BUFFERED != 0) {
+        if self.get(endpoint).is_some_and(|meta| meta.mask & DlrRequest::BUFFERED != 0) {
             let state = DlrState::Enroute;
-            self.happened.push(MessageEvent { endpoint, event: DlrRequest::BUFFERED, state, at });
+            self.events.push(MessageEvent { endpoint, event: DlrRequest::BUFFERED, state, at });
         }
     }
 }
 
-/// What a delivery's state is told as; the first that is wanted. What never reached a carrier is refused by
-/// Kannel's reckoning, and who did not ask for that hears that it failed.
-fn events(hot: &DeliveryCell) -> &'static [u8] {
-    match (hot.state, hot.reason) {
+/// Events of a delivery's state; the first that was requested is published. A message that never reached a
+/// carrier is refused by Kannel's reckoning, and failed for a client that did not request that.
+fn events_of(cell: &DeliveryCell) -> &'static [u8] {
+    match (cell.state, cell.reason) {
         (DeliveryState::Accepted, _) => &[DlrRequest::ACCEPTED],
         (DeliveryState::Delivered | DeliveryState::Answered, _) => &[DlrRequest::DELIVERED],
         (DeliveryState::Failed, Reason::NotDelivered | Reason::Cancelled) => &[DlrRequest::FAILED],
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn parties_hear_what_they_asked_for_and_nothing_else() {
+    fn clients_get_the_events_they_requested_and_no_others() {
         use DeliveryState::{Accepted, Delivered, Excluded, Failed, Held, Submitted, Unknown};
         let all = 31;
         let cases = [
@@ -196,13 +196,13 @@ mod tests {
             metas.push(MessageId(0), 0, mask, 1);
             let after = DeliveryCell { state, reason, ..DeliveryCell::PLANNED };
             metas.note(EndpointNo(0), &DeliveryCell::PLANNED, &after, Timestamp(7));
-            let told = metas.happened.first().map(|happened| (happened.event, happened.state));
-            assert_eq!(told, expected, "{state:?} {reason:?} {mask}");
+            let published = metas.events.first().map(|event| (event.event, event.state));
+            assert_eq!(published, expected, "{state:?} {reason:?} {mask}");
             let counted: u32 = metas.results[1].iter().sum();
             assert_eq!(
                 counted,
                 u32::from(!matches!(state, Held | Submitted | Unknown)),
-                "whoever wants to hear of it"
+                "whatever was requested"
             );
         }
     }

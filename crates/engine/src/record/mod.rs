@@ -1,15 +1,18 @@
 //! Record: outcomes folded into deliveries, and the memory of whom a carrier's id or a person's number
 //! belongs to.
 
+mod answers;
 mod carrier_ids;
 pub mod delivery_cell;
 mod fold;
 mod live_alert;
 mod message_meta;
+mod ready_index;
 mod reply_correlation;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod unfolded_cells;
 
 pub use carrier_ids::CarrierIds;
 pub use delivery_cell::StringTable;

@@ -1,11 +1,11 @@
-//! Reply correlation finds the alert of an answer that names none: the last one that asked from that number.
+//! ReplyCorrelation finds the alert of a reply that names none: the last one that asked from that number.
 
 use records::{AlertNo, ChannelNumber, Choice, EndpointNo};
 use rustc_hash::FxHashMap;
 
 use crate::solve::address_hash;
 
-/// The memory. Answers match on (our number, theirs); where our number is not told, on theirs alone.
+/// The memory. Answers match on (our number, theirs); where our number is not known, on theirs alone.
 #[derive(Default)]
 pub struct ReplyCorrelation {
     by_route: FxHashMap<u64, (u32, u32)>,
@@ -22,7 +22,7 @@ impl ReplyCorrelation {
         }
         let hash = address_hash(channel, address);
         let packed = (of.0.0 as u32, of.1.0);
-        // With one route its number says nothing: one entry per address is enough.
+        // With one route its number distinguishes nothing: one entry per address is enough.
         self.many_routes |= self.only_route.is_some_and(|only| only != route);
         self.only_route.get_or_insert(route);
         if self.many_routes {
@@ -60,11 +60,11 @@ fn with_route(hash: u64, route: u16) -> u64 {
 /// the key as the first word.
 pub fn choice_of<'a>(choices: &'a [Choice], text: &str) -> Option<&'a Choice> {
     let clean = |text: &str| text.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-    let said = clean(text);
-    let first = clean(said.split(|c: char| !c.is_alphanumeric()).next().unwrap_or(""));
+    let text = clean(text);
+    let first = clean(text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or(""));
     choices
         .iter()
-        .find(|choice| clean(&choice.key) == said || clean(&choice.label) == said)
+        .find(|choice| clean(&choice.key) == text || clean(&choice.label) == text)
         .or_else(|| choices.iter().find(|choice| !first.is_empty() && clean(&choice.key) == first))
 }
 
@@ -74,23 +74,23 @@ mod tests {
 
     #[test]
     fn the_last_alert_that_asked_gets_the_answer() {
-        let mut asked = ReplyCorrelation::default();
-        asked.note(channels::SMS, "+461", 0, (AlertNo(1), EndpointNo(5)));
-        asked.note(channels::SMS, "+461", 0, (AlertNo(2), EndpointNo(6)));
-        assert_eq!(asked.find(channels::SMS, "+461", Some(0)), Some((AlertNo(2), EndpointNo(6))));
-        assert_eq!(asked.find(channels::MAIL, "+461", None), None);
+        let mut replies = ReplyCorrelation::default();
+        replies.note(channels::SMS, "+461", 0, (AlertNo(1), EndpointNo(5)));
+        replies.note(channels::SMS, "+461", 0, (AlertNo(2), EndpointNo(6)));
+        assert_eq!(replies.find(channels::SMS, "+461", Some(0)), Some((AlertNo(2), EndpointNo(6))));
+        assert_eq!(replies.find(channels::MAIL, "+461", None), None);
     }
 
     #[test]
     fn two_numbers_of_ours_keep_their_conversations_apart() {
-        let mut asked = ReplyCorrelation::default();
-        asked.note(channels::SMS, "+460", 0, (AlertNo(1), EndpointNo(0)));
-        asked.note(channels::SMS, "+460", 1, (AlertNo(1), EndpointNo(0)));
-        asked.note(channels::SMS, "+461", 0, (AlertNo(1), EndpointNo(5)));
-        asked.note(channels::SMS, "+461", 1, (AlertNo(2), EndpointNo(6)));
-        assert_eq!(asked.find(channels::SMS, "+461", Some(0)), Some((AlertNo(1), EndpointNo(5))));
-        assert_eq!(asked.find(channels::SMS, "+461", Some(1)), Some((AlertNo(2), EndpointNo(6))));
-        assert_eq!(asked.find(channels::SMS, "+461", None), Some((AlertNo(2), EndpointNo(6))));
+        let mut replies = ReplyCorrelation::default();
+        replies.note(channels::SMS, "+460", 0, (AlertNo(1), EndpointNo(0)));
+        replies.note(channels::SMS, "+460", 1, (AlertNo(1), EndpointNo(0)));
+        replies.note(channels::SMS, "+461", 0, (AlertNo(1), EndpointNo(5)));
+        replies.note(channels::SMS, "+461", 1, (AlertNo(2), EndpointNo(6)));
+        assert_eq!(replies.find(channels::SMS, "+461", Some(0)), Some((AlertNo(1), EndpointNo(5))));
+        assert_eq!(replies.find(channels::SMS, "+461", Some(1)), Some((AlertNo(2), EndpointNo(6))));
+        assert_eq!(replies.find(channels::SMS, "+461", None), Some((AlertNo(2), EndpointNo(6))));
     }
 
     #[test]

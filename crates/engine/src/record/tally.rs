@@ -26,7 +26,7 @@ pub struct Tally {
     pub times: [u32; 3],
 }
 
-/// The shares whose times are told.
+/// The shares whose times are reported.
 const SHARES: [f64; 3] = [0.50, 0.95, 0.99];
 
 impl Tally {
@@ -43,12 +43,12 @@ impl Tally {
     }
 
     /// One more delivery.
-    pub fn add(&mut self, hot: &DeliveryCell) {
-        self.channels[channel_row(hot)][hot.state as usize] += 1;
-        self.reasons[hot.reason as usize] += 1;
-        self.reached += u32::from(self.counts_as_reached(hot.state));
-        if let Some(row) = self.route_row(hot.route) {
-            row[hot.state as usize] += 1;
+    pub fn add(&mut self, cell: &DeliveryCell) {
+        self.channels[channel_row(cell)][cell.state as usize] += 1;
+        self.reasons[cell.reason as usize] += 1;
+        self.reached += u32::from(self.counts_as_reached(cell.state));
+        if let Some(row) = self.route_row(cell.route) {
+            row[cell.state as usize] += 1;
         }
     }
 
@@ -114,7 +114,7 @@ impl Tally {
         waiting + before_terminal
     }
 
-    /// All of them, as told.
+    /// All of them, as reported.
     pub fn total(&self) -> Counts {
         let mut sum = [0; STATES];
         for row in &self.channels {
@@ -160,12 +160,12 @@ fn needed(total: u32) -> impl Iterator<Item = u32> {
     SHARES.into_iter().map(move |share| (f64::from(total) * share).ceil() as u32)
 }
 
-fn channel_row(hot: &DeliveryCell) -> usize {
+fn channel_row(cell: &DeliveryCell) -> usize {
     // Channels that a later version has count with those that have none.
-    usize::from(hot.channel).min(CHANNELS - 1)
+    usize::from(cell.channel).min(CHANNELS - 1)
 }
 
-/// Counts as told.
+/// Counts as reported.
 pub fn counts(row: &ByState) -> Counts {
     let of = |state: DeliveryState| u64::from(row[state as usize]);
     Counts {

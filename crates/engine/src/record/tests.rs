@@ -53,10 +53,10 @@ fn result(dice: &mut Dice) -> AttemptResult {
 
 fn step(live: &mut LiveAlert, folding: &mut Folding<'_>, dice: &mut Dice, now: Timestamp) {
     let endpoint = EndpointNo(dice.roll(u64::from(ENDPOINTS)) as u32);
-    let last = live.hot(endpoint).unwrap().last;
+    let last = live.cell(endpoint).unwrap().last;
     match dice.roll(10) {
         0..=2 => {
-            if let Some(next) = live.next_ready(live.hot(endpoint).unwrap().class) {
+            if let Some(next) = live.next_ready(live.cell(endpoint).unwrap().class) {
                 live.dispatched(next, 0, now);
             }
         }
@@ -88,9 +88,9 @@ fn step(live: &mut LiveAlert, folding: &mut Folding<'_>, dice: &mut Dice, now: T
 
 /// Counts and what dispatch sees are those of the deliveries themselves.
 fn is_consistent(live: &LiveAlert) -> bool {
-    let count = |state: DeliveryState| live.each().filter(|(_, hot)| hot.state == state).count() as u32;
+    let count = |state: DeliveryState| live.each().filter(|(_, cell)| cell.state == state).count() as u32;
     let states = DeliveryState::ALL.into_iter().all(|state| live.tally.in_state(state) == count(state));
-    let ready = live.each().filter(|(_, hot)| hot.is_ready()).count() as u32;
+    let ready = live.each().filter(|(_, cell)| cell.is_ready()).count() as u32;
     let seen: u32 = live.ready_classes().map(|class| live.ready_in(class)).sum();
     states && ready == seen && live.tally.total().endpoints == u64::from(ENDPOINTS)
 }
@@ -103,14 +103,14 @@ fn whatever_comes_in_whatever_order_nothing_goes_back_and_every_count_is_right()
         let (mut words, mut effects) = (StringTable::default(), Vec::new());
         let mut under_way = 0i64;
         for at in 0..STEPS {
-            let before: Vec<_> = live.each().map(|(_, hot)| *hot).collect();
+            let before: Vec<_> = live.each().map(|(_, cell)| *cell).collect();
             let now = Timestamp(i64::from(at) * 100_000);
             let mut folding =
                 Folding { words: &mut words, retry_after_s: &RETRY_AFTER_S, effects: &mut effects };
             step(&mut live, &mut folding, &mut dice, now);
             let ended =
                 effects.drain(..).filter(|effect| matches!(effect, Effect::Ended { .. })).count() as i64;
-            let in_segments = live.each().filter(|(_, hot)| hot.flags & IN_SEGMENT != 0).count() as i64;
+            let in_segments = live.each().filter(|(_, cell)| cell.flags & IN_SEGMENT != 0).count() as i64;
             let begun = live
                 .each()
                 .zip(&before)
@@ -161,8 +161,8 @@ fn an_attempt_made_after_a_late_yes_to_the_one_before_is_counted_though_nothing_
         folding.intent(&mut live, endpoint, 2, 0, now);
         folding.intent(&mut live, endpoint, 2, 0, now);
         folding.attempt(&mut live, of(2), 0, now, &result);
-        let hot = live.hot(endpoint).unwrap();
-        assert_eq!((hot.state, hot.tries, hot.flags & IN_SEGMENT), (DeliveryState::Accepted, tries, 0));
+        let cell = live.cell(endpoint).unwrap();
+        assert_eq!((cell.state, cell.tries, cell.flags & IN_SEGMENT), (DeliveryState::Accepted, tries, 0));
     }
 }
 
@@ -194,10 +194,10 @@ fn what_sql_lacks_is_given_once_and_read_back_the_same() {
         rows.extend(slice.into_iter().map(|row| (row.endpoint, row)));
         let mut again = self::live(OnUnknown::Hold);
         rows.values().for_each(|row| again.load(row, &mut words));
-        for (endpoint, hot) in live.each() {
+        for (endpoint, cell) in live.each() {
             let wanted = live.delivery(endpoint, &words).unwrap();
             // An attempt under way is read from the bus at a start: its number is not in the row.
-            if hot.flags & IN_SEGMENT == 0 {
+            if cell.flags & IN_SEGMENT == 0 {
                 assert_eq!(again.delivery(endpoint, &words).unwrap(), wanted, "seed {seed}, {endpoint:?}");
             }
         }

@@ -65,7 +65,8 @@ pub fn report(
         routes,
         reasons: reasons(live),
         answers: live
-            .answer_counts
+            .answers
+            .counts()
             .iter()
             .filter(|(_, n)| **n > 0)
             .map(|(key, n)| (key.clone(), *n))
@@ -120,7 +121,7 @@ pub fn reason_in_words(delivery: &Delivery) -> String {
 
 /// When an alert's last delivery got to where it is; for one read from rows.
 pub fn last_change(live: &LiveAlert) -> Option<Timestamp> {
-    let latest = live.each().map(|(_, hot)| hot.accepted.max(hot.delivered).max(hot.submitted)).max()?;
+    let latest = live.each().map(|(_, cell)| cell.accepted.max(cell.delivered).max(cell.submitted)).max()?;
     moment(live.alert.created, latest)
 }
 

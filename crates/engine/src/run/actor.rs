@@ -1,112 +1,60 @@
-//! The engine's actor: one task, one loop. It waits for commands, outcomes, ends of appends and folds, and
-//! moments; folds what came; then dispatches what has room.
+//! EngineActor is one task with one loop. It waits for commands, outcomes, intake, and results of appends and
+//! of tasks in the background; gives what came to the part that owns it; then lets each part do what is due.
 
-use super::blocks::Blocks;
-use super::command::ActorCommand;
-use super::command::{Reply, Solved};
-use super::intake::{IntakeState, StreamOpened};
-use super::message_query::Steering;
-use super::meter::EngineMeter;
+use super::alerts::Alerts;
+use super::command::{ActorCommand, Reply, Solved};
+use super::context::Context;
+use super::dispatcher::Dispatcher;
+use super::event_publisher::EventPublisher;
+use super::folding::{SqlFold, StateChange};
+use super::intake::{IntakeReader, IntakeTargets, StreamOpened};
+use super::message_query::{self, MessageQueries, Steering};
 use super::mo_routing::MoRouting;
-use super::route_table::RouteTable;
-use super::sharing::{BusSource, LeaderGuard, Sharing};
+use super::outcome_reader::OutcomeReader;
+use super::sharing::{BusSource, Sharing};
+use super::solving::Solving;
 use super::status_events::{EventsPublished, StatusEvents};
+use super::steering::AlertControl;
+use super::timers::{self, Timers};
 use crate::api::{EngineError, Parts};
-use crate::record::{CarrierIds, Effect, LiveAlert, ReplyCorrelation, StringTable};
 use crate::shared::{RpcResponse, Term};
-use futures_util::future::{BoxFuture, FutureExt};
-use futures_util::stream::{FuturesUnordered, StreamExt};
-use records::{Alert, AlertNo, EndpointNo, Timestamp};
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::VecDeque;
+use futures_util::future::{BoxFuture, FutureExt, pending};
+use futures_util::stream::StreamExt;
+use records::{Alert, AlertNo, Timestamp};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// Commands taken in one go.
 const COMMANDS_AT_ONCE: usize = 256;
-/// Records of outcomes taken in one go, and their octets.
-const OUTCOME_RECORDS_AT_ONCE: usize = 32;
-const OUTCOME_OCTETS_AT_ONCE: usize = 1024 * 1024;
-/// How often the clock is looked at while alerts run, and while none does.
+/// How often the clock is read while alerts run, and while none does.
 const TICK_BUSY: Duration = Duration::from_millis(100);
 const TICK_IDLE: Duration = Duration::from_millis(500);
-/// When turns follow each other faster than this, what comes is gathered for a moment: a turn costs the same
-/// for one message as for many.
+/// When turns follow each other faster than this, the next is put off a little: a turn costs the same for one
+/// message as for many.
 const OFTEN: Duration = Duration::from_micros(500);
 const GATHER: Duration = Duration::from_millis(1);
-/// How often moments (retries, ends of alerts) are looked at.
-const LOOK_EVERY_US: i64 = 50_000;
-/// Record may be so far behind: records of outcomes (each holds up to a window of them), and time without
-/// catching up.
-const BEHIND_RECORDS_MAX: u64 = 20_000;
-const BEHIND_US_MAX: i64 = 30_000_000;
 
-/// An append of a segment came to its end.
-pub struct Appended {
-    pub alert: AlertNo,
-    /// The number of its route.
-    pub route: u16,
-    pub lane: records::Lane,
-    pub endpoints: Vec<EndpointNo>,
-    pub units: u64,
-    pub outcomes_from: u64,
-    /// Its index.
-    pub result: Result<u64, bus::BusError>,
-}
-
-/// Everything that changes.
+/// See the module. Each part owns its fields; an event goes through the parts in the order of the method that
+/// takes it.
 pub struct EngineActor {
-    pub parts: Arc<Parts>,
-    pub me: mpsc::WeakSender<ActorCommand>,
-    pub route_table: RouteTable,
-    pub live_alerts: FxHashMap<AlertNo, LiveAlert>,
-    /// Those that may have something to dispatch, in turn.
-    pub turns: VecDeque<AlertNo>,
-    pub words: StringTable,
-    pub ids: CarrierIds,
-    pub asked: ReplyCorrelation,
-    pub outcomes: Arc<dyn bus::Topic>,
-    pub next_outcome: u64,
-    pub inbound: Arc<dyn bus::Topic>,
-    pub control: Arc<dyn bus::Retained>,
-    pub health: Arc<dyn bus::Retained>,
-    pub health_seen: u64,
-    pub effects: Vec<Effect>,
-    /// Alerts that are not final.
-    pub running: FxHashSet<AlertNo>,
-    /// Alerts with something SQL may lack.
-    pub unfolded: FxHashSet<AlertNo>,
-    /// Alerts to look at: are they done?
-    pub touched: FxHashSet<AlertNo>,
-    /// In both of these since they were last emptied.
-    pub touched_last: Option<AlertNo>,
-    /// Units an endpoint of an alert costs on a way.
-    pub estimates: FxHashMap<(AlertNo, usize), u64>,
-    pub looked_at: Timestamp,
-    pub let_go_at: Timestamp,
-    pub appends: FuturesUnordered<BoxFuture<'static, Appended>>,
-    /// Things to be done on the side: state changes, notices, control.
-    pub background: FuturesUnordered<BoxFuture<'static, BackgroundResult>>,
-    pub folding: super::folding::FoldState,
-    pub publisher: super::event_publisher::EventPublisher,
-    pub solving: super::solving::Solving,
-    pub blocks: Blocks,
-    pub intake: IntakeState,
-    pub status_events: StatusEvents,
+    pub context: Context,
+    /// The hot state: every part works on it.
+    pub alerts: Alerts,
+    pub dispatcher: Dispatcher,
+    pub outcomes: OutcomeReader,
+    pub sql_fold: SqlFold,
+    pub intake: IntakeReader,
+    pub queries: MessageQueries,
     pub mo_routing: MoRouting,
-    pub meter: EngineMeter,
-    /// Questions about messages that intake has not come to yet.
-    pub parked: Vec<ActorCommand>,
-    /// The record of outcomes that is being folded, and the place in it.
-    pub outcome_at: (u64, u32),
-    pub blocked_until: Option<Timestamp>,
-    pub stopping: Option<tokio::sync::oneshot::Sender<()>>,
+    pub status_events: StatusEvents,
+    pub publisher: EventPublisher,
+    pub solving: Solving,
+    pub control: AlertControl,
+    pub timers: Timers,
     /// Where several processes share the bus and the store.
     pub sharing: Option<Sharing>,
-    behind: Arc<AtomicBool>,
-    caught_up: Timestamp,
 }
 
 /// How far behind the actor is, for those outside.
@@ -118,32 +66,32 @@ pub struct Lags {
     pub taken: Arc<AtomicU64>,
 }
 
-/// What a background task came to.
+/// The result of a task in the background.
 pub enum BackgroundResult {
-    /// Done, or failed in these words: the log has them.
+    /// Done, or failed for this reason: it is logged.
     Done(Result<(), String>),
     /// A slice of a fold is in SQL, or was refused.
     Folded(Result<(), store::StoreError>),
     /// A message stream was made.
     Opened(Box<StreamOpened>),
-    /// Clients' words are on the bus.
+    /// Events for clients are on the bus.
     EventsPublished(EventsPublished),
-    /// Messages are taken back or changed.
+    /// Messages are cancelled or replaced.
     Steered(Steering),
-    /// Something was read from the bus.
+    /// A source was read from the bus.
     Read(BusSource, Result<Vec<bus::Record>, bus::BusError>),
-    /// An alert was looked for, for who waits until it is solved.
+    /// An alert was read from the store, for a reply that waits until it is solved.
     Found(AlertNo, Result<Option<Box<Alert>>, EngineError>, Option<Reply<Solved>>),
-    /// The store said what is unfinished.
+    /// Unfinished alerts were read from the store.
     Unsolved(Result<Vec<Alert>, EngineError>),
-    /// A question of another process has its answer.
+    /// The response to a request of another process.
     Answered(String, RpcResponse),
 }
 
 /// Why the actor came to rest.
 pub enum StopReason {
-    /// It was told to stop, and everything is in SQL.
-    Stopped(tokio::sync::oneshot::Sender<()>),
+    /// It was stopped, and everything is in SQL.
+    Stopped(oneshot::Sender<()>),
     /// Nobody holds the engine any more.
     Gone,
     /// Another process leads, or may.
@@ -155,73 +103,45 @@ impl EngineActor {
     /// it.
     pub fn new(
         parts: Arc<Parts>,
-        me: mpsc::WeakSender<ActorCommand>,
+        commands: mpsc::WeakSender<ActorCommand>,
         lags: Lags,
         term: Option<Term>,
     ) -> Result<EngineActor, EngineError> {
-        let bus = parts.bus.clone();
-        let mut words = StringTable::default();
-        let route_table = RouteTable::new(&parts, &mut words)?;
+        let mut alerts = Alerts::new(&parts);
         Ok(EngineActor {
-            outcomes: bus.topic(records::OUTCOMES).map_err(bus_error)?,
-            inbound: bus.topic(records::INBOUND).map_err(bus_error)?,
-            control: bus.retained(records::CONTROL).map_err(bus_error)?,
-            health: bus.retained(records::ROUTES).map_err(bus_error)?,
-            health_seen: u64::MAX,
-            publisher: super::event_publisher::EventPublisher::new(&parts)?,
-            folding: super::folding::FoldState::new(&parts)?,
-            solving: super::solving::Solving::default(),
-            intake: IntakeState::new(&parts, lags.taken)?,
+            dispatcher: Dispatcher::new(&parts, &mut alerts.strings)?,
+            outcomes: OutcomeReader::new(&parts, &lags)?,
+            sql_fold: SqlFold::new(&parts)?,
+            intake: IntakeReader::new(&parts, lags.taken)?,
+            queries: MessageQueries::default(),
             mo_routing: MoRouting::new(&parts)?,
-            meter: EngineMeter::new(),
-            sharing: term.map(|term| Sharing::open(&parts, term)).transpose()?,
-            status_events: StatusEvents::default(),
-            parked: Vec::new(),
-            outcome_at: (0, 0),
-            parts,
-            me,
-            route_table,
-            live_alerts: FxHashMap::default(),
-            turns: VecDeque::new(),
-            words,
-            ids: CarrierIds::default(),
-            asked: ReplyCorrelation::default(),
-            next_outcome: 0,
-            effects: Vec::new(),
-            running: FxHashSet::default(),
-            unfolded: FxHashSet::default(),
-            touched: FxHashSet::default(),
-            touched_last: None,
-            estimates: FxHashMap::default(),
-            looked_at: Timestamp::default(),
-            let_go_at: Timestamp::default(),
-            appends: FuturesUnordered::new(),
-            background: FuturesUnordered::new(),
-            blocks: Blocks::default(),
-            blocked_until: None,
-            stopping: None,
-            behind: lags.behind,
-            caught_up: Timestamp::default(),
+            status_events: StatusEvents::new(),
+            publisher: EventPublisher::new(&parts)?,
+            solving: Solving::default(),
+            control: AlertControl::new(&parts)?,
+            timers: Timers::default(),
+            sharing: term.is_some().then(|| Sharing::open(&parts)).transpose()?,
+            context: Context::new(parts, commands, term),
+            alerts,
         })
     }
 
-    pub fn now(&self) -> Timestamp {
-        (self.parts.clock)()
-    }
-
-    /// Runs until it is told to stop, or may not go on.
+    /// Runs until it is stopped, or may not go on.
     pub async fn run(&mut self, commands: &mut mpsc::Receiver<ActorCommand>) -> StopReason {
         let mut waiting = Vec::with_capacity(COMMANDS_AT_ONCE);
         loop {
             let tick = if self.is_busy() { TICK_BUSY } else { TICK_IDLE };
             let turn = std::time::Instant::now();
             let takes = !self.status_events.is_full();
-            let takes_intake = takes && self.stopping.is_none() && self.intake.is_open(self.now());
-            let readable = self.outcomes.readable(self.next_outcome);
+            let takes_intake = takes && self.takes_intake();
+            let readable = self.outcomes.topic.readable(self.outcomes.next);
             let handed_in = self.intake.topic.readable(self.intake.next);
-            let hinted = self.hinted();
-            let reads = takes && !self.is_reading(BusSource::Outcomes);
-            let reads_intake = takes_intake && !self.is_reading(BusSource::Intake);
+            let sharing = self.sharing.as_ref();
+            let is_reading = |source| sharing.is_some_and(|sharing| sharing.is_reading(source));
+            let reads = takes && !is_reading(BusSource::Outcomes);
+            let reads_intake = takes_intake && !is_reading(BusSource::Intake);
+            let announced: BoxFuture<'static, ()> =
+                sharing.map_or_else(|| pending().boxed(), Sharing::readable);
             tokio::select! {
                 count = commands.recv_many(&mut waiting, COMMANDS_AT_ONCE) => {
                     if count == 0 {
@@ -231,24 +151,28 @@ impl EngineActor {
                 }
                 () = readable, if reads => {}
                 () = handed_in, if reads_intake => {}
-                () = hinted, if self.stopping.is_none() => {}
-                Some(appended) = self.appends.next() => self.appended(appended),
-                Some(background_result) = self.background.next() => self.background_result(background_result),
+                () = announced, if !self.context.is_stopping() => {}
+                Some(appended) = self.dispatcher.appends.next() => {
+                    self.dispatcher.appended(appended, &mut self.alerts, &mut self.context);
+                }
+                Some(result) = self.context.background.next() => self.background_result(result),
                 () = tokio::time::sleep(tick) => {}
             }
             let often = turn.elapsed() < OFTEN;
-            if !self.is_over() {
-                self.take_what_is_there();
-                self.after();
+            if !self.context.is_over() {
+                self.take_all();
+                self.run_parts();
             }
-            if self.is_over() {
-                return self.stopping.take().map_or(StopReason::Over, StopReason::Stopped);
+            if self.context.is_over() {
+                return self.context.stopping.take().map_or(StopReason::Over, StopReason::Stopped);
             }
-            if let Some(reply) = self.ready_to_end() {
+            if self.has_stopped()
+                && let Some(reply) = self.context.stopping.take()
+            {
                 return StopReason::Stopped(reply);
             }
             if often && !self.has_more() {
-                // Who asks something waits for nobody's gathering.
+                // A command is not put off.
                 tokio::select! {
                     () = tokio::time::sleep(GATHER) => {}
                     count = commands.recv_many(&mut waiting, COMMANDS_AT_ONCE) => {
@@ -262,135 +186,217 @@ impl EngineActor {
         }
     }
 
-    /// Whatever woke us: everything that came is taken in one turn.
-    fn take_what_is_there(&mut self) {
-        while let Some(Some(appended)) = self.appends.next().now_or_never() {
-            self.appended(appended);
+    fn is_busy(&self) -> bool {
+        !self.alerts.running.is_empty() || self.sql_fold.is_under_way() || !self.alerts.unfolded.is_empty()
+    }
+
+    fn takes_intake(&self) -> bool {
+        !self.context.is_stopping() && self.intake.is_open(self.context.now())
+    }
+
+    /// Whatever woke the loop: everything that came is taken in one turn.
+    fn take_all(&mut self) {
+        while let Some(Some(appended)) = self.dispatcher.appends.next().now_or_never() {
+            self.dispatcher.appended(appended, &mut self.alerts, &mut self.context);
         }
-        if self.sharing.is_some() {
-            return self.read_what_is_there();
+        if self.context.is_shared() {
+            return self.read_all();
         }
-        if !self.status_events.is_full() && self.outcomes.head() > self.next_outcome {
-            self.take_outcomes();
+        if !self.status_events.is_full() && self.outcomes.waiting() > 0 {
+            self.take_outcomes(&self.outcomes.read(), false);
         }
         if !self.status_events.is_full() && self.intake.waiting() > 0 {
             self.take_intake();
         }
     }
 
+    /// Where the bus is shared, topics are read in the background.
+    fn read_all(&mut self) {
+        if self.context.is_stopping() {
+            return;
+        }
+        let takes = !self.status_events.is_full();
+        let takes_intake = takes && self.intake.waiting() > 0 && self.takes_intake();
+        let Some(sharing) = &mut self.sharing else { return };
+        if takes && self.outcomes.waiting() > 0 {
+            let (topic, next) = (self.outcomes.topic.clone(), self.outcomes.next);
+            sharing.read(BusSource::Outcomes, topic, next, &self.context);
+        }
+        if takes_intake {
+            let (topic, next) = (self.intake.topic.clone(), self.intake.next);
+            sharing.read(BusSource::Intake, topic, next, &self.context);
+        }
+        sharing.read_own(&self.context);
+    }
+
     /// There is more to do at once.
     fn has_more(&self) -> bool {
-        if self.sharing.is_some() {
+        if self.context.is_shared() {
             // What is there is being read.
-            return self.stopping.is_some();
+            return self.context.is_stopping();
         }
-        self.stopping.is_some()
-            || self.outcomes.head() > self.next_outcome
+        self.context.is_stopping()
+            || self.outcomes.waiting() > 0
             || (self.intake.waiting() > 0 && self.intake.opening == 0)
     }
 
-    /// What has to be looked at after anything happened.
-    fn after(&mut self) {
-        let now = self.now();
-        if self.sharing.is_none() {
-            self.look_at_health();
+    /// Lets each part do what is due after anything came.
+    fn run_parts(&mut self) {
+        let now = self.context.now();
+        if !self.context.is_shared() {
+            self.dispatcher.read_health();
         }
-        if now.us_since(self.looked_at) >= LOOK_EVERY_US || now < self.looked_at {
-            self.looked_at = now;
-            self.look_at_lag(now);
-            self.look_at_nodes();
-            self.look_for_unsolved();
-            self.solve_again(now);
-            self.look_at_moments(now);
+        if self.timers.are_due(now) {
+            self.run_timers(now);
         }
-        self.dispatch(now);
-        self.tell_what_happened();
-        self.finish_what_is_done(now);
-        self.flush_fates(now);
-        self.fold(now);
-        self.tell(now);
+        self.dispatcher.dispatch(&mut self.alerts, &self.outcomes, &self.context, now);
+        self.status_events.publish_touched(&mut self.alerts);
+        self.end_done(now);
+        self.status_events.flush(&self.context, now);
+        self.sql_fold.run(
+            &mut self.outcomes,
+            self.intake.next,
+            &mut self.alerts,
+            &mut self.status_events,
+            &self.context,
+            now,
+        );
+        self.publisher.publish_due(&self.alerts, &self.dispatcher, &self.context, now);
     }
 
-    /// Something of an alert changed: SQL lacks it, it may have somebody to dispatch, it may be done.
-    pub fn touch(&mut self, no: AlertNo) {
-        // Outcomes come by the hundred for the same alert.
-        if self.touched_last != Some(no) {
-            self.touched_last = Some(no);
-            self.unfolded.insert(no);
-            self.touched.insert(no);
+    fn run_timers(&mut self, now: Timestamp) {
+        self.outcomes.measure_lag(now);
+        if let Some(sharing) = &mut self.sharing {
+            sharing.read_health(&mut self.dispatcher, &self.context);
+            sharing.find_unsolved(&self.context);
         }
-        if let Some(live) = self.live_alerts.get_mut(&no)
-            && !live.in_turn
-            && live.ready_classes().next().is_some()
-        {
-            live.in_turn = true;
-            self.turns.push_back(no);
+        self.retry_solves(now);
+        self.intake.expire(&mut self.alerts, now);
+        self.mo_routing.forget_confirmations(&self.context, now);
+        let running: Vec<AlertNo> = self.alerts.running.iter().copied().collect();
+        let receipt_timeout_s = self.context.parts.settings.receipt_timeout_s;
+        for no in running {
+            let expired = timers::run(no, &mut self.alerts, &self.dispatcher.routes, receipt_timeout_s, now);
+            if let Some(change) = expired {
+                self.ended(change);
+                self.control.stop(no, &self.alerts, &self.context);
+            }
+        }
+        if self.timers.eviction_is_due(now) && !self.sql_fold.is_under_way() {
+            self.evict(now);
         }
     }
 
-    /// Backpressure: gateways take no new segment while record is too far behind.
-    fn look_at_lag(&mut self, now: Timestamp) {
-        let waiting = self.outcomes.head().saturating_sub(self.next_outcome);
-        if waiting == 0 || self.caught_up == Timestamp::default() {
-            self.caught_up = now;
+    /// Ends the touched alerts whose every delivery is where it will stay.
+    fn end_done(&mut self, now: Timestamp) {
+        if self.alerts.touched.is_empty() {
+            return;
         }
-        let behind =
-            waiting > BEHIND_RECORDS_MAX || (waiting > 0 && now.us_since(self.caught_up) > BEHIND_US_MAX);
-        self.behind.store(behind, Ordering::Relaxed);
-    }
-
-    fn is_busy(&self) -> bool {
-        !self.running.is_empty() || self.folding.is_under_way() || !self.unfolded.is_empty()
-    }
-
-    fn take_outcomes(&mut self) {
-        let read = self.outcomes.read(self.next_outcome, OUTCOME_RECORDS_AT_ONCE, OUTCOME_OCTETS_AT_ONCE);
-        match read {
-            Ok(records) => self.take_outcome_records(&records),
-            Err(error) => {
-                tracing::error!(%error, "the outcomes cannot be read; nothing is folded until they can");
+        for no in self.alerts.take_touched() {
+            self.publisher.note_change(no);
+            let routes = &self.dispatcher.routes;
+            if let Some(change) = self.alerts.end_if_done(no, now, |route| routes.has_receipts(route)) {
+                self.ended(change);
             }
         }
     }
 
-    pub fn take_outcome_records(&mut self, records: &[bus::Record]) {
-        for record in records {
-            self.next_outcome = record.index + 1;
-            self.outcome_at = (record.index, 0);
-            self.take_batch(&record.octets);
+    /// An alert became final. That is written when its deliveries are.
+    fn ended(&mut self, change: StateChange) {
+        self.publisher.note_end(change.no);
+        self.sql_fold.add_change(change);
+    }
+
+    /// Alerts that have been final for a while leave memory.
+    fn evict(&mut self, now: Timestamp) {
+        for no in timers::evictable(&self.alerts, self.context.parts.settings.linger_s, now) {
+            self.alerts.remove(no, now);
+            self.dispatcher.forget(no);
+            self.publisher.forget(no);
+            self.control.clear(no, &self.context);
         }
     }
 
-    pub fn background_result(&mut self, background_result: BackgroundResult) {
-        match background_result {
+    pub fn background_result(&mut self, result: BackgroundResult) {
+        match result {
             BackgroundResult::Done(Ok(())) => {}
-            BackgroundResult::Done(Err(error)) => tracing::error!(error, "an errand failed"),
+            BackgroundResult::Done(Err(error)) => tracing::error!(error, "a task in the background failed"),
             BackgroundResult::Folded(result) => self.folded(result),
-            BackgroundResult::Opened(opened) => self.opened(opened),
-            BackgroundResult::EventsPublished(told) => self.told(told),
-            BackgroundResult::Steered(steering) => self.steered(steering),
+            BackgroundResult::Opened(opened) => {
+                self.intake.opened(opened, &mut self.alerts, self.context.now());
+            }
+            BackgroundResult::EventsPublished(flushed) => self.status_events.flushed(flushed, &self.context),
+            BackgroundResult::Steered(steering) => {
+                message_query::appended(steering, &mut self.intake, &mut self.alerts, &self.context);
+            }
             BackgroundResult::Read(source, read) => self.was_read(source, read),
             BackgroundResult::Found(no, found, reply) => self.found(no, found, reply),
-            BackgroundResult::Unsolved(found) => self.unsolved(found),
-            BackgroundResult::Answered(to, answered) => self.answered(to, &answered),
+            BackgroundResult::Unsolved(found) => self.found_unsolved(found),
+            BackgroundResult::Answered(to, response) => {
+                if let Some(sharing) = &mut self.sharing {
+                    sharing.respond(to, &response, &self.context);
+                }
+            }
         }
     }
 
-    fn ready_to_end(&mut self) -> Option<tokio::sync::oneshot::Sender<()>> {
-        let idle = self.stopping.is_some() && self.appends.is_empty() && self.background.is_empty();
-        let folded = !self.folding.is_under_way() && self.unfolded.is_empty();
-        if idle && folded && self.status_events.is_empty() { self.stopping.take() } else { None }
+    /// A slice of a fold is in SQL, or was refused. After the last the topics let go of what nobody needs.
+    fn folded(&mut self, result: Result<(), store::StoreError>) {
+        let (alerts, events) = (&mut self.alerts, &mut self.status_events);
+        if !self.sql_fold.written(result, alerts, events, &mut self.context) {
+            return;
+        }
+        let now = self.context.now();
+        if self.sql_fold.is_time_to_trim(now) {
+            let needed = self.dispatcher.routes.outcomes_needed_from().unwrap_or(u64::MAX);
+            self.outcomes.trim(self.sql_fold.folded_to.min(needed), &self.context.parts, now);
+            self.intake.trim(self.sql_fold.intake_to);
+            self.mo_routing.trim();
+            self.dispatcher.trim();
+        }
     }
 
-    /// Runs something on the side, unless another process leads by then.
-    pub fn send_out(&mut self, background_result: impl Future<Output = Result<(), String>> + Send + 'static) {
-        let guard = self.guard();
-        self.background.push(Box::pin(async move {
-            if !guard.holds() {
-                return BackgroundResult::Done(Err(LeaderGuard::passed().to_string()));
-            }
-            BackgroundResult::Done(background_result.await)
-        }));
+    /// A source was read in the background.
+    fn was_read(&mut self, source: BusSource, read: Result<Vec<bus::Record>, bus::BusError>) {
+        let Some(sharing) = &mut self.sharing else { return };
+        let records = sharing.end_read(source, read);
+        match source {
+            BusSource::Outcomes => self.take_outcomes(&records, false),
+            BusSource::Intake if self.takes_intake() => self.take_messages(&records, self.context.now()),
+            BusSource::Intake => {}
+            BusSource::Accepted => self.take_accepted(&records),
+            BusSource::Requests => records.iter().for_each(|record| self.take_request(record)),
+        }
+    }
+
+    /// Takes the messages that platforms handed in.
+    pub fn take_intake(&mut self) {
+        let now = self.context.now();
+        if !self.context.is_stopping()
+            && let Some(records) = self.intake.read(now)
+        {
+            self.take_messages(&records, now);
+        }
+    }
+
+    fn take_messages(&mut self, records: &[bus::Record], now: Timestamp) {
+        let mut targets = IntakeTargets {
+            alerts: &mut self.alerts,
+            mo_routing: &mut self.mo_routing,
+            classifier: &self.dispatcher.routes.classifier,
+            context: &self.context,
+        };
+        self.intake.take(records, &mut targets, now);
+        self.queries.answer_parked(&self.intake, &mut self.alerts, &self.context);
+    }
+
+    /// Everything is folded, published and appended.
+    fn has_stopped(&self) -> bool {
+        let idle = self.context.is_stopping()
+            && self.dispatcher.appends.is_empty()
+            && self.context.background.is_empty();
+        let folded = !self.sql_fold.is_under_way() && self.alerts.unfolded.is_empty();
+        idle && folded && self.status_events.is_empty()
     }
 }
 

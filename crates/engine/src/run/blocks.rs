@@ -1,6 +1,5 @@
 //! Blocks of rosters in memory: what SQL lacks is kept until it has it, of the rest what was wanted lately.
 
-use super::actor::EngineActor;
 use records::{AlertNo, EndpointNo, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry, RosterSheet};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -19,8 +18,8 @@ const FRESH_MAX: usize = 1_024;
 pub type Key = (AlertNo, u32);
 
 /// The blocks.
-#[derive(Default)]
 pub struct Blocks {
+    store: Arc<dyn Store>,
     plain: FxHashMap<Key, (Arc<RosterBlock>, usize)>,
     sheets: FxHashMap<Key, StreamBlock>,
     /// In the order they came, to go in that order.
@@ -43,14 +42,26 @@ struct StreamBlock {
 }
 
 impl Blocks {
+    pub fn new(store: Arc<dyn Store>) -> Blocks {
+        Blocks {
+            store,
+            plain: FxHashMap::default(),
+            sheets: FxHashMap::default(),
+            order: VecDeque::new(),
+            octets: 0,
+            dirty: FxHashSet::default(),
+            fresh: VecDeque::new(),
+        }
+    }
+
     /// A block of an alert that was solved, from memory or SQL.
-    pub fn read(&mut self, store: &dyn Store, no: AlertNo, of: EndpointNo) -> Option<Arc<RosterBlock>> {
+    pub fn read(&mut self, no: AlertNo, of: EndpointNo) -> Option<Arc<RosterBlock>> {
         let key = key(no, of);
         let holds = |block: &RosterBlock| (of.0 - key.1) < block.entries.len() as u32;
         if let Some((block, _)) = self.plain.get(&key).filter(|(block, _)| holds(block)) {
             return Some(block.clone());
         }
-        let block = Arc::new(from_sql(store, no, of)?);
+        let block = Arc::new(from_sql(&*self.store, no, of)?);
         let octets = block.entries.iter().map(|entry| ENTRY_OCTETS + entry.address.len()).sum();
         self.plain.insert(key, (block.clone(), octets));
         self.added(key, octets);
@@ -58,7 +69,7 @@ impl Blocks {
     }
 
     /// One message of a message stream that is about to be sent.
-    pub fn entry_to_send(&mut self, store: &dyn Store, no: AlertNo, of: EndpointNo) -> Option<RosterEntry> {
+    pub fn entry_to_send(&mut self, no: AlertNo, of: EndpointNo) -> Option<RosterEntry> {
         while let Some((alert, endpoint, _)) = self.fresh.front() {
             if (*alert, *endpoint) == (no, of) {
                 return self.fresh.pop_front().map(|(_, _, entry)| entry);
@@ -69,12 +80,12 @@ impl Blocks {
             }
             self.fresh.pop_front();
         }
-        self.entry(store, no, of)
+        self.entry(no, of)
     }
 
     /// One message of a message stream, from memory or SQL.
-    pub fn entry(&mut self, store: &dyn Store, no: AlertNo, of: EndpointNo) -> Option<RosterEntry> {
-        let kept = self.sheet(store, no, of)?;
+    pub fn entry(&mut self, no: AlertNo, of: EndpointNo) -> Option<RosterEntry> {
+        let kept = self.sheet(no, of)?;
         kept.sheet.entry(of).unwrap_or_else(|error| {
             tracing::error!(alert = no.0, endpoint = of.0, %error, "a message of the roster cannot be read");
             None
@@ -87,7 +98,7 @@ impl Blocks {
     }
 
     /// Adds a message behind the others of its alert. False if the block it belongs to cannot be read.
-    pub fn push(&mut self, store: &dyn Store, no: AlertNo, endpoint: EndpointNo, entry: RosterEntry) -> bool {
+    pub fn push(&mut self, no: AlertNo, endpoint: EndpointNo, entry: RosterEntry) -> bool {
         let key = key(no, endpoint);
         let place = (endpoint.0 - key.1) as usize;
         if place == 0 {
@@ -96,8 +107,7 @@ impl Blocks {
             self.sheets.insert(key, StreamBlock { sheet, octets: 0, dirty: false, folding: false });
             self.order.push_back(key);
         }
-        let Some(kept) = self.sheet(store, no, EndpointNo(endpoint.0.saturating_sub(u32::from(place > 0))))
-        else {
+        let Some(kept) = self.sheet(no, EndpointNo(endpoint.0.saturating_sub(u32::from(place > 0)))) else {
             return false;
         };
         // A fold that was cut short may have left more than counts.
@@ -112,15 +122,9 @@ impl Blocks {
     }
 
     /// Puts another message in the place of one. False if it cannot be read.
-    pub fn replace(
-        &mut self,
-        store: &dyn Store,
-        no: AlertNo,
-        endpoint: EndpointNo,
-        entry: &RosterEntry,
-    ) -> bool {
+    pub fn replace(&mut self, no: AlertNo, endpoint: EndpointNo, entry: &RosterEntry) -> bool {
         self.fresh.retain(|(alert, of, _)| (*alert, *of) != (no, endpoint));
-        let Some(kept) = self.sheet(store, no, endpoint) else { return false };
+        let Some(kept) = self.sheet(no, endpoint) else { return false };
         let replaced = kept.sheet.replace(endpoint, entry);
         self.changed(key(no, endpoint));
         replaced
@@ -160,10 +164,10 @@ impl Blocks {
         self.dirty.is_empty()
     }
 
-    fn sheet(&mut self, store: &dyn Store, no: AlertNo, of: EndpointNo) -> Option<&mut StreamBlock> {
+    fn sheet(&mut self, no: AlertNo, of: EndpointNo) -> Option<&mut StreamBlock> {
         let key = key(no, of);
         if !self.sheets.contains_key(&key) {
-            self.load(key, from_sql(store, no, of)?);
+            self.load(key, from_sql(&*self.store, no, of)?);
         }
         self.sheets.get_mut(&key)
     }
@@ -207,18 +211,6 @@ impl Blocks {
         let sheet = self.sheets.remove(&key).map_or(0, |kept| kept.octets);
         let plain = self.plain.remove(&key).map_or(0, |(_, octets)| octets);
         self.octets -= sheet + plain;
-    }
-}
-
-impl EngineActor {
-    /// A block of a solved alert's roster.
-    pub fn block(&mut self, no: AlertNo, of: EndpointNo) -> Option<Arc<RosterBlock>> {
-        self.blocks.read(&*self.parts.store, no, of)
-    }
-
-    /// A message of a message stream.
-    pub fn letter(&mut self, no: AlertNo, of: EndpointNo) -> Option<RosterEntry> {
-        self.blocks.entry(&*self.parts.store, no, of)
     }
 }
 

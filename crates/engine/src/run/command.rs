@@ -2,7 +2,7 @@
 
 use super::message_query::MessageLook;
 use crate::api::{EngineError, Event, Keywords, MessageClientSettings, Report, Steer};
-use crate::messages::{Steered, Wanted as WantedMessages};
+use crate::messages::{MessageFilter, Steered};
 use crate::plan::Classifier;
 use crate::record::LiveAlert;
 use records::{
@@ -28,7 +28,7 @@ pub enum ActorCommand {
     /// Look at an alert. The actor answers for those in memory.
     Look { no: AlertNo, reply: oneshot::Sender<Option<Look>> },
     /// Some of its deliveries.
-    Deliveries { no: AlertNo, wanted: Wanted, reply: oneshot::Sender<Option<Vec<Delivery>>> },
+    Deliveries { no: AlertNo, page: DeliveryPage, reply: oneshot::Sender<Option<Vec<Delivery>>> },
     /// Change its course.
     Steer { no: AlertNo, verb: Steer, reply: Reply<Alert> },
     /// Follow it.
@@ -40,14 +40,14 @@ pub enum ActorCommand {
     /// Routes changed.
     Routes { routes: Vec<Route>, reply: Reply<()> },
     /// Clients or keywords changed.
-    Parties { parties: Vec<MessageClientSettings>, keywords: Keywords, reply: oneshot::Sender<()> },
+    Clients { clients: Vec<MessageClientSettings>, keywords: Keywords, reply: oneshot::Sender<()> },
     /// How does a message stand? The actor answers for those in memory.
     Message { account: String, id: MessageId, reply: Reply<Option<MessageLook>> },
-    /// Take a message back.
+    /// Cancel a message.
     CancelMessage { account: String, id: MessageId, reply: Reply<Steered> },
-    /// Take all such messages back.
-    CancelMessages { account: String, wanted: WantedMessages, reply: Reply<u64> },
-    /// A message says something else: a record of intake.
+    /// Cancel all such messages.
+    CancelMessages { account: String, wanted: MessageFilter, reply: Reply<u64> },
+    /// Replace a message: a record of intake.
     ReplaceMessage { account: String, id: MessageId, change: Box<records::Intake>, reply: Reply<Steered> },
     /// How things stand.
     Health { reply: oneshot::Sender<Health> },
@@ -55,9 +55,9 @@ pub enum ActorCommand {
     Stop { reply: oneshot::Sender<()> },
 }
 
-/// Which deliveries.
+/// A page of deliveries: of one state or any, from an endpoint on, so many.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
+pub struct DeliveryPage {
     pub state: Option<DeliveryState>,
     pub from: EndpointNo,
     pub limit: usize,
@@ -87,11 +87,11 @@ pub struct Look {
 pub struct Question {
     /// Subject.
     pub headline: String,
-    /// What was said, in the person's language.
+    /// The text, in the person's language.
     pub text: String,
     /// What can be answered; empty: free text.
     pub choices: Vec<Choice>,
-    /// What they said before.
+    /// Their answer before.
     pub answered: Option<Answer>,
     /// An answer is still taken.
     pub open: bool,
@@ -104,7 +104,7 @@ pub struct Question {
 /// How the engine stands.
 #[derive(Debug, Clone, Default)]
 pub struct Health {
-    /// Each configured route with its gateway's last word.
+    /// Each configured route with the health its gateway published last.
     pub routes: Vec<(Route, Option<records::RouteHealth>)>,
     /// Records of outcomes that are not folded into memory yet.
     pub backlog: u64,

@@ -1,21 +1,25 @@
-//! Event publisher: reports on request, live views, observers by callback.
+//! EventPublisher publishes reports of alerts to live views and observers' callbacks. It owns both, and the
+//! alerts of theirs that changed.
 
-use super::actor::{EngineActor, bus_error};
+use super::actor::bus_error;
+use super::alerts::Alerts;
+use super::context::Context;
+use super::dispatcher::Dispatcher;
 use crate::api::{EngineError, Event, Parts, Report};
-use crate::report::{self, RouteView};
-use records::{AlertNo, CallbackEvent, CallbackRequest, EndpointNo, Notice, Timestamp};
+use crate::report;
+use records::{Alert, AlertNo, CallbackEvent, CallbackRequest, EndpointNo, Notice, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use tokio::sync::broadcast;
 
-/// Live views are told at most so often, in microseconds.
+/// Live views get an event at most so often, in microseconds.
 const WATCH_EVERY_US: i64 = 250_000;
 /// Events a slow view may be behind before it skips to the newest.
 const WATCH_EVENTS: usize = 64;
 /// A notice is tried for so long, in seconds.
 const NOTICE_TRIED_S: i64 = 24 * 3600;
 
-/// Who is told.
+/// See the module.
 pub struct EventPublisher {
     notices: Arc<dyn bus::Topic>,
     watchers: FxHashMap<AlertNo, LiveView>,
@@ -27,7 +31,7 @@ pub struct EventPublisher {
 
 struct LiveView {
     events: broadcast::Sender<Event>,
-    told: Timestamp,
+    published: Timestamp,
 }
 
 struct Observer {
@@ -87,109 +91,137 @@ impl EventPublisher {
     pub fn watch(&mut self, no: AlertNo) -> broadcast::Receiver<Event> {
         let watcher = self.watchers.entry(no).or_insert_with(|| LiveView {
             events: broadcast::channel(WATCH_EVENTS).0,
-            told: Timestamp::default(),
+            published: Timestamp::default(),
         });
         self.changed.insert(no);
         watcher.events.subscribe()
     }
-}
 
-impl EngineActor {
-    /// Tells who is due.
-    pub fn tell(&mut self, now: Timestamp) {
-        self.tell_watchers(now);
-        self.tell_observers(now);
-        for no in std::mem::take(&mut self.publisher.ended) {
-            let Some(report) = self.report(no, now) else { continue };
-            if let Some(watcher) = self.publisher.watchers.remove(&no) {
-                let _ = watcher.events.send(Event::Done(report.clone()));
-            }
-            self.notify(no, CallbackEvent::Done, &report, None, now);
+    /// An alert came: its own callback, and observers that registered later.
+    pub fn observe_all(&mut self, alert: &Alert, later: Vec<(u64, CallbackRequest)>, now: Timestamp) {
+        if let Some(request) = &alert.request.callback {
+            self.observe(alert.no, 0, request.clone(), now);
+        }
+        for (id, request) in later {
+            self.observe(alert.no, id, request, now);
         }
     }
 
-    fn tell_watchers(&mut self, now: Timestamp) {
-        if self.publisher.watchers.is_empty() {
+    /// Publishes the events that are due.
+    pub fn publish_due(
+        &mut self,
+        alerts: &Alerts,
+        dispatcher: &Dispatcher,
+        context: &Context,
+        now: Timestamp,
+    ) {
+        self.publish_to_views(alerts, dispatcher, now);
+        self.publish_to_observers(alerts, dispatcher, context, now);
+        for no in std::mem::take(&mut self.ended) {
+            let Some(report) = report(no, alerts, dispatcher, now) else { continue };
+            if let Some(watcher) = self.watchers.remove(&no) {
+                let _ = watcher.events.send(Event::Done(report.clone()));
+            }
+            self.notify(no, CallbackEvent::Done, &report, None, context, now);
+        }
+    }
+
+    fn publish_to_views(&mut self, alerts: &Alerts, dispatcher: &Dispatcher, now: Timestamp) {
+        if self.watchers.is_empty() {
             return;
         }
-        self.publisher.watchers.retain(|_, watcher| watcher.events.receiver_count() > 0);
-        let due = |watcher: &LiveView| now.us_since(watcher.told) >= WATCH_EVERY_US || now < watcher.told;
-        let changed = &self.publisher.changed;
+        self.watchers.retain(|_, watcher| watcher.events.receiver_count() > 0);
+        let due =
+            |watcher: &LiveView| now.us_since(watcher.published) >= WATCH_EVERY_US || now < watcher.published;
+        let changed = &self.changed;
         let list: Vec<AlertNo> = self
-            .publisher
             .watchers
             .iter()
             .filter(|(no, watcher)| changed.contains(no) && due(watcher))
             .map(|(no, _)| *no)
             .collect();
         for no in list {
-            self.publisher.changed.remove(&no);
-            let Some(report) = self.report(no, now) else { continue };
-            if let Some(watcher) = self.publisher.watchers.get_mut(&no) {
-                watcher.told = now;
+            self.changed.remove(&no);
+            let Some(report) = report(no, alerts, dispatcher, now) else { continue };
+            if let Some(watcher) = self.watchers.get_mut(&no) {
+                watcher.published = now;
                 let _ = watcher.events.send(Event::Progress(report));
             }
         }
     }
 
-    fn tell_observers(&mut self, now: Timestamp) {
+    fn publish_to_observers(
+        &mut self,
+        alerts: &Alerts,
+        dispatcher: &Dispatcher,
+        context: &Context,
+        now: Timestamp,
+    ) {
         let mut due = Vec::new();
-        for (no, list) in &mut self.publisher.observers {
+        for (no, list) in &mut self.observers {
             for observer in list.iter_mut().filter(|observer| observer.due <= now) {
                 observer.due = now.plus_s(i64::from(observer.request.every_s.max(1)));
                 due.push((*no, observer.id));
             }
         }
-        for (no, id) in due.into_iter().filter(|(no, _)| self.running.contains(no)).collect::<Vec<_>>() {
-            if let Some(report) = self.report(no, now) {
-                self.notify(no, CallbackEvent::Progress, &report, Some(id), now);
+        for (no, id) in due.into_iter().filter(|(no, _)| alerts.running.contains(no)) {
+            if let Some(report) = report(no, alerts, dispatcher, now) {
+                self.notify(no, CallbackEvent::Progress, &report, Some(id), context, now);
             }
         }
     }
 
-    /// Somebody answered.
-    pub fn tell_answer(&mut self, no: AlertNo, endpoint: EndpointNo) {
-        if !self.publisher.watchers.contains_key(&no) && !self.publisher.observers.contains_key(&no) {
+    /// A person answered.
+    pub fn publish_answer(
+        &mut self,
+        no: AlertNo,
+        endpoint: EndpointNo,
+        alerts: &Alerts,
+        dispatcher: &Dispatcher,
+        context: &Context,
+    ) {
+        if !self.watchers.contains_key(&no) && !self.observers.contains_key(&no) {
             return;
         }
-        let delivery = self.live_alerts.get(&no).and_then(|live| live.delivery(endpoint, &self.words));
+        let delivery = alerts.delivery(no, endpoint);
         let Some(answer) = delivery.and_then(|delivery| delivery.answer) else { return };
-        if let Some(watcher) = self.publisher.watchers.get(&no) {
+        if let Some(watcher) = self.watchers.get(&no) {
             let _ = watcher.events.send(Event::Answer { endpoint, answer });
         }
-        let now = self.now();
-        if self.publisher.observers.contains_key(&no)
-            && let Some(report) = self.report(no, now)
+        let now = context.now();
+        if self.observers.contains_key(&no)
+            && let Some(report) = report(no, alerts, dispatcher, now)
         {
-            self.notify(no, CallbackEvent::Answer, &report, None, now);
+            self.notify(no, CallbackEvent::Answer, &report, None, context, now);
         }
     }
 
-    /// A notice to the observers that want this event (or to one of them).
+    /// A notice to the observers that requested this event (or to one of them).
     fn notify(
         &mut self,
         no: AlertNo,
         event: CallbackEvent,
         report: &Report,
         only: Option<u64>,
+        context: &Context,
         now: Timestamp,
     ) {
-        let Some(list) = self.publisher.observers.get(&no) else { return };
-        let wants = |observer: &&Observer| {
+        let Some(list) = self.observers.get(&no) else { return };
+        let requested = |observer: &&Observer| {
             only.is_none_or(|id| id == observer.id)
                 && (observer.request.events.is_empty() || observer.request.events.contains(&event))
         };
         let mut records = Vec::new();
-        for observer in list.iter().filter(wants) {
-            self.publisher.sequence += 1;
-            let notice = notice(&observer.request, report, event, now, self.publisher.sequence);
+        for observer in list.iter().filter(requested) {
+            self.sequence += 1;
+            let notice = notice(&observer.request, report, event, now, self.sequence);
             records.push(notice.encode());
         }
         if records.is_empty() {
             return;
         }
-        let topic = self.publisher.notices.clone();
-        self.send_out(async move {
+        let topic = self.notices.clone();
+        context.spawn_logged(async move {
             let slices: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
             topic
                 .append(&slices)
@@ -198,48 +230,13 @@ impl EngineActor {
                 .map_err(|error| format!("a notice could not be kept: {error}"))
         });
     }
+}
 
-    /// The report of an alert in memory.
-    pub fn report(&self, no: AlertNo, now: Timestamp) -> Option<Arc<Report>> {
-        let live = self.live_alerts.get(&no)?;
-        let view = |name: &str| {
-            let place = self.route_table.classifier.routes().iter().position(|route| route.name == name)?;
-            Some(RouteView::new(
-                &self.route_table.classifier.routes()[place],
-                self.route_table.list[place].health.as_ref(),
-            ))
-        };
-        Some(Arc::new(report::report(live, &self.words, now, self.eta(no, now), view)))
-    }
-
-    /// Seconds until everything that is ready is with its carriers: units over the rates of the ways they may
-    /// take, behind what is under way there already.
-    fn eta(&self, no: AlertNo, now: Timestamp) -> Option<f64> {
-        let live = self.live_alerts.get(&no)?;
-        if live.alert.state.is_final() {
-            return Some(0.0);
-        }
-        let mut longest: f64 = 0.0;
-        for class in live.ready_classes() {
-            let tiers = self.route_table.classifier.tiers(class);
-            let tier = tiers.first()?;
-            let rates: Vec<f64> =
-                tier.iter().map(|&i| self.route_table.classifier.routes()[i].rate).collect();
-            let rate = if rates.contains(&0.0) { live.rate_now(now) } else { rates.iter().sum() };
-            let before: u64 = tier
-                .iter()
-                .flat_map(|&i| self.route_table.list[i].lanes.iter())
-                .map(|lane| lane.under_way)
-                .sum();
-            let each = tier.first().and_then(|&i| self.estimates.get(&(no, i))).copied().unwrap_or(1);
-            let units = u64::from(live.ready_in(class)) * each + before;
-            if rate <= 0.0 {
-                return None;
-            }
-            longest = longest.max(units as f64 / rate);
-        }
-        Some((longest * 10.0).round() / 10.0)
-    }
+/// The report of an alert in memory.
+pub fn report(no: AlertNo, alerts: &Alerts, dispatcher: &Dispatcher, now: Timestamp) -> Option<Arc<Report>> {
+    let live = alerts.live.get(&no)?;
+    let eta = dispatcher.eta(live, now);
+    Some(Arc::new(report::report(live, &alerts.strings, now, eta, |name| dispatcher.view(name))))
 }
 
 fn notice(

@@ -1,10 +1,13 @@
-//! The fold into SQL: once a second what changed, in key order, in slices; with the last slice how far the
-//! topic of outcomes is folded. Carrier ids go to their own topic first. Afterwards the topics let go of what
-//! nobody needs.
+//! SqlFold writes changed deliveries to SQL: once a second, in key order, in slices; with the last slice how
+//! far the topics of outcomes and intake are folded. Carrier ids go to their own topic first. It owns the
+//! fold that is under way and the changes of state that wait for one.
 
-use super::actor::{BackgroundResult, EngineActor, bus_error};
+use super::actor::{BackgroundResult, bus_error};
+use super::alerts::Alerts;
 use super::blocks::Key;
-use super::sharing::LeaderGuard;
+use super::context::{Context, LeaderGuard};
+use super::outcome_reader::OutcomeReader;
+use super::status_events::StatusEvents;
 use crate::api::{EngineError, Parts};
 use crate::record::LiveAlert;
 use records::{AlertNo, AlertState, Delivery, EndpointNo, Timestamp};
@@ -18,11 +21,9 @@ const SLICE_ROWS: usize = 16_384;
 const CARRIER_IDS: &str = "carrier-ids";
 /// How often topics are trimmed, in microseconds.
 const TRIM_EVERY_US: i64 = 5_000_000;
-/// Messages from people that were for nobody are kept to be looked up, so many of them.
-const INBOUND_KEPT: u64 = 1_000_000;
 
-/// Where a fold stands.
-pub struct FoldState {
+/// See the module.
+pub struct SqlFold {
     ids: Arc<dyn bus::Topic>,
     begun: Timestamp,
     trimmed: Timestamp,
@@ -32,12 +33,12 @@ pub struct FoldState {
     /// SQL has all messages below.
     pub intake_to: u64,
     /// Alerts whose final state is written once their deliveries are.
-    pub finished: Vec<StateChange>,
+    finished: Vec<StateChange>,
     /// Carrier ids of a fold that failed: perhaps not on their topic.
     ids_left: Vec<Vec<u8>>,
 }
 
-/// A change of state to be written.
+/// An alert became final: a change of state to be written.
 #[derive(Debug, Clone)]
 pub struct StateChange {
     pub no: AlertNo,
@@ -54,7 +55,7 @@ struct UnderWay {
     position: u64,
     intake_to: u64,
     blocks: Vec<Key>,
-    /// What is ready to be written once clients' words up to this one are on the bus.
+    /// The slice that is written once events up to this number are on the bus.
     ready: Option<(u64, store::Fold, Ids)>,
     /// The carrier ids that are saved before its first slice.
     ids: Ids,
@@ -64,9 +65,9 @@ struct UnderWay {
     last: bool,
 }
 
-impl FoldState {
-    pub fn new(parts: &Parts) -> Result<FoldState, EngineError> {
-        Ok(FoldState {
+impl SqlFold {
+    pub fn new(parts: &Parts) -> Result<SqlFold, EngineError> {
+        Ok(SqlFold {
             ids: parts.bus.topic(CARRIER_IDS).map_err(bus_error)?,
             begun: Timestamp::default(),
             trimmed: Timestamp::default(),
@@ -86,60 +87,79 @@ impl FoldState {
     pub fn ids_topic(&self) -> &Arc<dyn bus::Topic> {
         &self.ids
     }
-}
 
-impl EngineActor {
-    /// Begins a fold if it is time.
-    pub fn fold(&mut self, now: Timestamp) {
-        if self.folding.is_under_way() {
-            return self.write_slice();
+    /// An alert's final state is written with the next fold.
+    pub fn add_change(&mut self, change: StateChange) {
+        self.finished.push(change);
+    }
+
+    /// Goes on with the fold that is under way, or begins one if it is time. `intake_to`: all messages below
+    /// are in message streams.
+    pub fn run(
+        &mut self,
+        outcomes: &mut OutcomeReader,
+        intake_to: u64,
+        alerts: &mut Alerts,
+        events: &mut StatusEvents,
+        context: &Context,
+        now: Timestamp,
+    ) {
+        if self.is_under_way() {
+            return self.write_slice(events, context);
         }
-        let waits = now.us_since(self.folding.begun) < FOLD_EVERY_US && now >= self.folding.begun;
-        let nothing = self.unfolded.is_empty()
-            && self.folding.folded_to == self.next_outcome
-            && self.folding.intake_to == self.intake.next
-            && self.blocks.is_clean()
-            && self.folding.finished.is_empty();
-        let urgent = self.stopping.is_some() || !self.folding.finished.is_empty();
+        let waits = now.us_since(self.begun) < FOLD_EVERY_US && now >= self.begun;
+        let nothing = alerts.unfolded.is_empty()
+            && self.folded_to == outcomes.next
+            && self.intake_to == intake_to
+            && alerts.blocks.is_clean()
+            && self.finished.is_empty();
+        let urgent = context.is_stopping() || !self.finished.is_empty();
         if nothing || (waits && !urgent) {
             return;
         }
-        self.folding.begun = now;
-        self.touched_last = None;
-        let mut alerts: Vec<AlertNo> = self.unfolded.drain().collect();
-        alerts.sort_unstable();
-        for no in &alerts {
-            if let Some(live) = self.live_alerts.get_mut(no) {
+        self.begun = now;
+        alerts.touched_last = None;
+        let mut folded: Vec<AlertNo> = alerts.unfolded.drain().collect();
+        folded.sort_unstable();
+        for no in &folded {
+            if let Some(live) = alerts.live.get_mut(no) {
                 live.begin_fold();
             }
         }
-        let changes = std::mem::take(&mut self.folding.finished);
-        let (blocks, keys) = self.blocks.take_dirty();
-        let mut ids = std::mem::take(&mut self.folding.ids_left);
-        ids.extend(self.ids.take_unsaved(now));
+        let changes = std::mem::take(&mut self.finished);
+        let (blocks, keys) = alerts.blocks.take_dirty();
+        let mut ids = std::mem::take(&mut self.ids_left);
+        ids.extend(outcomes.carrier_ids.take_unsaved(now));
         let ids = Arc::new(ids);
-        self.folding.under_way = Some(UnderWay {
+        self.under_way = Some(UnderWay {
             ids: ids.clone(),
-            position: self.next_outcome,
-            intake_to: self.intake.next,
+            position: outcomes.next,
+            intake_to,
             blocks: keys,
             ready: None,
-            alerts,
+            alerts: folded,
             changes,
             slice: Vec::new(),
             last: false,
         });
-        self.fold_slice(blocks, ids);
+        self.make_slice(blocks, ids, alerts, events, context);
     }
 
-    fn fold_slice(&mut self, blocks: Vec<store::FoldedBlock>, ids: Ids) {
-        self.tell_what_happened();
-        let Some(fold) = &mut self.folding.under_way else { return };
+    fn make_slice(
+        &mut self,
+        blocks: Vec<store::FoldedBlock>,
+        ids: Ids,
+        alerts: &mut Alerts,
+        events: &mut StatusEvents,
+        context: &Context,
+    ) {
+        events.publish_touched(alerts);
+        let Some(fold) = &mut self.under_way else { return };
         let mut rows: Vec<Delivery> = Vec::new();
         let mut more = false;
         for no in &fold.alerts {
-            if let Some(live) = self.live_alerts.get_mut(no) {
-                more = live.take_folding(&self.words, &mut rows, SLICE_ROWS);
+            if let Some(live) = alerts.live.get_mut(no) {
+                more = live.take_folding(&alerts.strings, &mut rows, SLICE_ROWS);
                 if more {
                     break;
                 }
@@ -148,23 +168,23 @@ impl EngineActor {
         fold.slice = rows.iter().map(|row| (row.alert, row.endpoint)).collect();
         fold.last = !more;
         let (folded_to, intake_to) =
-            if more { (self.folding.folded_to, None) } else { (fold.position, Some(fold.intake_to)) };
+            if more { (self.folded_to, None) } else { (fold.position, Some(fold.intake_to)) };
         let slice = store::Fold { deliveries: rows, blocks, folded_to, intake_to };
-        fold.ready = Some((self.status_events.said, slice, ids));
-        self.write_slice();
+        fold.ready = Some((events.last(), slice, ids));
+        self.write_slice(events, context);
     }
 
-    /// Writes the slice that is ready, once clients' words about what is in it are on the bus: SQL would not
-    /// tell again.
-    fn write_slice(&mut self) {
-        let Some(fold) = &mut self.folding.under_way else { return };
-        if fold.ready.as_ref().is_none_or(|(said, ..)| *said > self.status_events.written) {
+    /// Writes the slice that is ready, once the events of the changes in it are on the bus: after a start SQL
+    /// would not give them again.
+    fn write_slice(&mut self, events: &StatusEvents, context: &Context) {
+        let Some(fold) = &mut self.under_way else { return };
+        if fold.ready.as_ref().is_none_or(|(last, ..)| !events.is_published(*last)) {
             return;
         }
         let Some((_, slice, ids)) = fold.ready.take() else { return };
-        let (store, topic, guard) = (self.parts.store.clone(), self.folding.ids.clone(), self.guard());
-        self.background.push(Box::pin(async move {
-            // Ids first: a receipt must find its delivery once the outcome that told the id is let go of.
+        let (store, topic, guard) = (context.parts.store.clone(), self.ids.clone(), context.guard());
+        context.spawn(async move {
+            // Ids first: a receipt must find its delivery once the outcome that brought the id is let go of.
             if !guard.holds() {
                 return BackgroundResult::Folded(Err(store::StoreError::Unreachable {
                     why: LeaderGuard::passed().to_string(),
@@ -178,107 +198,92 @@ impl EngineActor {
                 }
             }
             BackgroundResult::Folded(store.fold_all(slice).await)
-        }));
-    }
-
-    /// A slice is in SQL, or was refused.
-    pub fn folded(&mut self, result: Result<(), store::StoreError>) {
-        if let Err(error) = result {
-            if let (store::StoreError::Fenced { .. }, Some(sharing)) = (&error, &mut self.sharing) {
-                sharing.lost = true;
-                return;
-            }
-            return self.fold_failed(&error);
-        }
-        match self.folding.under_way.take() {
-            Some(fold) if fold.last => self.fold_done(fold),
-            unfinished => {
-                self.folding.under_way = unfinished;
-                self.fold_slice(Vec::new(), Arc::default());
-            }
-        }
-    }
-
-    fn fold_done(&mut self, fold: UnderWay) {
-        self.folding.folded_to = fold.position;
-        self.folding.intake_to = fold.intake_to;
-        self.status_events.forget();
-        self.blocks.folded(&fold.blocks, true);
-        for change in fold.changes {
-            self.write_change(change);
-        }
-        self.trim();
-    }
-
-    /// Writes a change of state.
-    pub fn write_change(&mut self, change: StateChange) {
-        let store = self.parts.store.clone();
-        self.send_out(async move {
-            let written =
-                store.set_alert_state(change.no, change.state, change.version, &change.note, change.at).await;
-            written.map_err(|error| format!("alert {}: its state could not be written: {error}", change.no))
         });
     }
 
-    fn fold_failed(&mut self, error: &store::StoreError) {
+    /// A slice is in SQL, or was refused. True if it was the last.
+    pub fn written(
+        &mut self,
+        result: Result<(), store::StoreError>,
+        alerts: &mut Alerts,
+        events: &mut StatusEvents,
+        context: &mut Context,
+    ) -> bool {
+        if let Err(error) = result {
+            if matches!(error, store::StoreError::Fenced { .. }) && context.is_shared() {
+                context.note_lead_lost();
+            } else {
+                self.fail(&error, alerts, context);
+            }
+            return false;
+        }
+        match self.under_way.take() {
+            Some(fold) if fold.last => {
+                self.finish(fold, alerts, events, context);
+                true
+            }
+            unfinished => {
+                self.under_way = unfinished;
+                self.make_slice(Vec::new(), Arc::default(), alerts, events, context);
+                false
+            }
+        }
+    }
+
+    fn finish(&mut self, fold: UnderWay, alerts: &mut Alerts, events: &mut StatusEvents, context: &Context) {
+        self.folded_to = fold.position;
+        self.intake_to = fold.intake_to;
+        events.forget();
+        alerts.blocks.folded(&fold.blocks, true);
+        for change in fold.changes {
+            write_change(change, context);
+        }
+    }
+
+    fn fail(&mut self, error: &store::StoreError, alerts: &mut Alerts, context: &Context) {
         tracing::error!(%error, "a fold failed; nothing is lost, it will be tried again");
-        let Some(fold) = self.folding.under_way.take() else { return };
-        self.blocks.folded(&fold.blocks, false);
-        self.folding.ids_left = Arc::unwrap_or_clone(fold.ids);
+        let Some(fold) = self.under_way.take() else { return };
+        alerts.blocks.folded(&fold.blocks, false);
+        self.ids_left = Arc::unwrap_or_clone(fold.ids);
         for (no, endpoint) in fold.slice {
-            if let Some(live) = self.live_alerts.get_mut(&no) {
+            if let Some(live) = alerts.live.get_mut(&no) {
                 live.redirty(endpoint);
             }
         }
         for no in fold.alerts {
-            if let Some(live) = self.live_alerts.get_mut(&no) {
+            if let Some(live) = alerts.live.get_mut(&no) {
                 live.abort_fold();
             }
-            self.unfolded.insert(no);
+            alerts.unfolded.insert(no);
         }
-        self.folding.finished.extend(fold.changes);
+        self.finished.extend(fold.changes);
         // Finished alerts make a fold urgent; a full disk must not make it spin.
-        self.folding.begun = self.now();
-        if self.stopping.is_some() {
-            self.touched_last = None;
-            self.unfolded.clear();
-            self.folding.finished.clear();
+        self.begun = context.now();
+        if context.is_stopping() {
+            alerts.touched_last = None;
+            alerts.unfolded.clear();
+            self.finished.clear();
         }
     }
 
-    /// Outcomes below have been taken in by all who read them beside record.
-    fn taken_by_others(&self) -> Result<u64, bus::BusError> {
-        let mut taken = u64::MAX;
-        for name in &self.parts.settings.outcome_groups {
-            taken = taken.min(self.parts.bus.group(records::OUTCOMES, name)?.low_water());
+    /// Is it time to trim the topics?
+    pub fn is_time_to_trim(&mut self, now: Timestamp) -> bool {
+        let is_time = now.us_since(self.trimmed) >= TRIM_EVERY_US || now < self.trimmed;
+        if is_time {
+            self.trimmed = now;
         }
-        Ok(taken)
+        is_time
     }
+}
 
-    fn trim(&mut self) {
-        let now = self.now();
-        if now.us_since(self.folding.trimmed) < TRIM_EVERY_US && now >= self.folding.trimmed {
-            return;
-        }
-        self.folding.trimmed = now;
-        let needed = self.route_table.outcomes_needed_from().unwrap_or(u64::MAX);
-        let below = self.folding.folded_to.min(needed);
-        let trimmed = self.taken_by_others().and_then(|taken| self.outcomes.trim(below.min(taken)));
-        if let Err(error) = trimmed {
-            tracing::warn!(%error, "outcomes could not be trimmed");
-        }
-        if let Err(error) = self.intake.topic.trim(self.folding.intake_to) {
-            tracing::warn!(%error, "intake could not be trimmed");
-        }
-        let _ = self.inbound.trim(self.inbound.head().saturating_sub(INBOUND_KEPT));
-        for lane in self.route_table.list.iter().flat_map(|way| way.lanes.iter()) {
-            let low = lane.group.low_water();
-            if low > lane.topic.low() {
-                let _ = lane.topic.trim(low);
-            }
-        }
-        self.ids.forget(now.plus_s(-i64::from(self.parts.settings.carrier_ids_s)));
-    }
+/// Writes a change of state.
+fn write_change(change: StateChange, context: &Context) {
+    let store = context.parts.store.clone();
+    context.spawn_logged(async move {
+        let written =
+            store.set_alert_state(change.no, change.state, change.version, &change.note, change.at).await;
+        written.map_err(|error| format!("alert {}: its state could not be written: {error}", change.no))
+    });
 }
 
 /// Everything that is not yet in SQL would be lost with the alert's memory.

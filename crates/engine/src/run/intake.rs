@@ -1,20 +1,28 @@
-//! Messages as platforms hand them in: each becomes one endpoint of the message stream of its account and
-//! class.
+//! IntakeReader takes messages of platforms from the topic of intake: each becomes one endpoint of the
+//! message stream of its account and class.
 //!
 //! Which alert and which endpoint follows from the topic of intake alone (the alert of the class with the
 //! greatest `intake_from` up to the message's index, and the messages before it there), so that a start puts
 //! each where it was.
 
-use super::actor::{BackgroundResult, EngineActor, bus_error, store_error};
+use super::actor::{BackgroundResult, bus_error};
+use super::alerts::Alerts;
+use super::context::Context;
+use super::message_query;
+use super::meter::IntakeMeter;
+use super::mo_routing::MoRouting;
+use super::opt_outs::{OptOutList, OptOuts};
+use super::stream_index::class;
 use crate::api::{EngineError, Parts};
 use crate::dispatch::Wording;
+use crate::plan::Classifier;
 use crate::record::LiveAlert;
 use records::{
     Alert, AlertId, AlertNo, AlertRequest, AlertState, DlrRequest, Intake, Lane, Message, MessageClient,
     MessageId, Mode, OnUnknown, Origin, Priority, Reason, RosterEntry, RosterMessage, Strategy, Terminal,
     Texts, Timestamp,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,124 +41,56 @@ const ENDS_AFTER_S: i64 = 40 * 86_400;
 const OPEN_MAX: usize = 4_000_000;
 /// After a failure (a full disk) intake waits so long, in microseconds.
 const PAUSE_US: i64 = 1_000_000;
-/// Stops and starts kept of an account whose opt-outs were not read yet; the older ones are in SQL by then.
-const SAID_MAX: usize = 10_000;
-/// Modes times lanes.
-const CLASSES: usize = 2 * Lane::ALL.len();
 
-/// Where intake stands.
-pub struct IntakeState {
+/// See the module.
+pub struct IntakeReader {
     pub topic: Arc<dyn bus::Topic>,
     /// Everything below is in message streams.
     pub next: u64,
     taken: Arc<AtomicU64>,
-    accounts: FxHashMap<String, MessageStreams>,
+    pub opt_outs: OptOuts,
+    /// Message streams that are being made.
     pub opening: usize,
     paused_until: Option<Timestamp>,
-    /// What is below was there before the start: it goes where it was.
+    /// Everything below was there before the start: it goes where it was.
     replayed_to: u64,
     wording: Option<Arc<Wording>>,
     is_full: bool,
     /// Changes that were carried out when they were on disk, before intake came to them.
     pub carried_out: FxHashSet<u64>,
+    meter: IntakeMeter,
 }
 
-/// The message streams of one account in memory, and who wants nothing from it.
-#[derive(Default)]
-struct MessageStreams {
-    /// By class: where each begins, in order.
-    alerts: [Vec<(u64, AlertNo)>; CLASSES],
-    stops: Option<Stops>,
-    /// What was said before `stops` was read: SQL may not have had it then.
-    said: Vec<OptOutSource>,
-}
-
-/// Whose address, our number or name it holds for, and since when; nothing: not any more.
-type OptOutSource = (String, Option<String>, Option<Timestamp>);
-
-/// Addresses that are to get nothing, with the number or name of ours it holds for (nothing: all), and since
-/// when.
-#[derive(Default)]
-pub struct Stops {
-    by_address: FxHashMap<String, Vec<(Option<String>, Timestamp)>>,
+/// The parts that a message goes to.
+pub struct IntakeTargets<'a> {
+    pub alerts: &'a mut Alerts,
+    pub mo_routing: &'a mut MoRouting,
+    pub classifier: &'a Classifier,
+    pub context: &'a Context,
 }
 
 /// A message stream was made, or could not be.
 pub struct StreamOpened {
     account: String,
     class: usize,
-    alert: Result<(Option<Alert>, Stops), store::StoreError>,
+    alert: Result<(Option<Alert>, OptOutList), store::StoreError>,
 }
 
-impl IntakeState {
-    pub fn new(parts: &Parts, taken: Arc<AtomicU64>) -> Result<IntakeState, EngineError> {
-        Ok(IntakeState {
+impl IntakeReader {
+    pub fn new(parts: &Parts, taken: Arc<AtomicU64>) -> Result<IntakeReader, EngineError> {
+        Ok(IntakeReader {
             topic: parts.bus.topic(records::INTAKE).map_err(bus_error)?,
             next: 0,
             taken,
-            accounts: FxHashMap::default(),
+            opt_outs: OptOuts::default(),
             opening: 0,
             paused_until: None,
             replayed_to: 0,
             wording: None,
             is_full: false,
             carried_out: FxHashSet::default(),
+            meter: IntakeMeter::new(),
         })
-    }
-
-    /// A message stream came into memory.
-    pub fn register(&mut self, alert: &Alert) {
-        let Origin::Standing { intake_from } = alert.origin else { return };
-        let class = class(alert.request.mode, alert.request.priority.into());
-        let list = &mut self.accounts.entry(alert.account.clone()).or_default().alerts[class];
-        if let Err(place) = list.binary_search(&(intake_from, alert.no)) {
-            list.insert(place, (intake_from, alert.no));
-        }
-    }
-
-    /// A message stream left memory.
-    pub fn forget(&mut self, alert: &Alert) {
-        let class = class(alert.request.mode, alert.request.priority.into());
-        if let Some(standing) = self.accounts.get_mut(&alert.account) {
-            standing.alerts[class].retain(|(_, no)| *no != alert.no);
-        }
-    }
-
-    /// Message streams of one account, or of all, that may hold the message with this index.
-    pub fn candidates(&self, account: Option<&str>, index: u64) -> Vec<AlertNo> {
-        let of = |standing: &MessageStreams| -> Vec<AlertNo> {
-            standing.alerts.iter().filter_map(|list| at(list, index)).collect()
-        };
-        match account {
-            Some(account) => self.accounts.get(account).map_or_else(Vec::new, of),
-            None => self.accounts.values().flat_map(of).collect(),
-        }
-    }
-
-    /// Every message stream in memory but the last of each class.
-    pub fn closed(&self) -> Vec<AlertNo> {
-        let lists = self.accounts.values().flat_map(|standing| &standing.alerts);
-        lists.flat_map(|list| list.iter().rev().skip(1)).map(|(_, no)| *no).collect()
-    }
-
-    /// All message streams of an account in memory.
-    pub fn alerts_of(&self, account: &str) -> Vec<AlertNo> {
-        let all = self.accounts.get(account).map(|standing| standing.alerts.iter().flatten());
-        all.map_or_else(Vec::new, |all| all.map(|(_, no)| *no).collect())
-    }
-
-    /// Somebody said stop, or start.
-    pub fn note_stop(&mut self, account: &str, address: &str, sender: Option<&str>, out: Option<Timestamp>) {
-        let standing = self.accounts.entry(account.to_owned()).or_default();
-        match &mut standing.stops {
-            Some(stops) => stops.set(address, sender, out),
-            None => {
-                if standing.said.len() >= SAID_MAX {
-                    standing.said.drain(..SAID_MAX / 2);
-                }
-                standing.said.push((address.to_owned(), sender.map(str::to_owned), out));
-            }
-        }
     }
 
     /// May more be taken now?
@@ -162,98 +102,76 @@ impl IntakeState {
     pub fn waiting(&self) -> u64 {
         self.topic.head().saturating_sub(self.next)
     }
-}
 
-impl Stops {
-    fn new(all: Vec<store::OptOut>) -> Stops {
-        let mut stops = Stops::default();
-        for one in all.into_iter().filter(|one| one.channel == channels::SMS) {
-            stops.by_address.entry(one.address).or_default().push((one.sender, one.at));
-        }
-        stops
+    /// Was this message handed in, and not taken yet?
+    pub fn is_ahead(&self, id: MessageId) -> bool {
+        id.0 >= self.next && id.0 < self.topic.head()
     }
 
-    fn set(&mut self, address: &str, sender: Option<&str>, out: Option<Timestamp>) {
-        let list = self.by_address.entry(address.to_owned()).or_default();
-        match out {
-            Some(at) if !list.iter().any(|(of, _)| of.as_deref() == sender) => {
-                list.push((sender.map(str::to_owned), at));
-            }
-            Some(_) => {}
-            None => list.retain(|(of, _)| of.as_deref() != sender),
+    /// The next records, where they may be taken.
+    pub fn read(&mut self, now: Timestamp) -> Option<Vec<bus::Record>> {
+        if !self.is_open(now) {
+            return None;
         }
-        if list.is_empty() {
-            self.by_address.remove(address);
-        }
-    }
-
-    /// Was it said before this message was taken? Later words do not hold for it, also when a start takes it
-    /// again.
-    fn stops(&self, message: &Message) -> bool {
-        let sender = &*message.short.source.addr;
-        self.by_address.get(&message.to).is_some_and(|list| {
-            let holds = |of: &Option<String>| of.as_deref().is_none_or(|of| same_number(of, sender));
-            list.iter().any(|(of, at)| *at <= message.at && holds(of))
-        })
-    }
-}
-
-/// Numbers are the same with and without the plus.
-pub fn same_number(a: &str, b: &str) -> bool {
-    a.strip_prefix('+').unwrap_or(a) == b.strip_prefix('+').unwrap_or(b)
-}
-
-impl EngineActor {
-    /// Takes what platforms handed in.
-    pub fn take_intake(&mut self) {
-        let now = self.now();
-        if !self.intake.is_open(now) || self.stopping.is_some() {
-            return;
-        }
-        self.intake.paused_until = None;
-        match self.intake.topic.read(self.intake.next, RECORDS_AT_ONCE, OCTETS_AT_ONCE) {
-            Ok(records) => self.take_records(&records, now),
+        self.paused_until = None;
+        match self.topic.read(self.next, RECORDS_AT_ONCE, OCTETS_AT_ONCE) {
+            Ok(records) => Some(records),
             Err(error) => {
                 tracing::error!(%error, "intake cannot be read; nothing is taken until it can");
-                self.intake.paused_until = Some(now.plus_us(PAUSE_US));
+                self.paused_until = Some(now.plus_us(PAUSE_US));
+                None
             }
         }
     }
 
-    pub fn take_records(&mut self, records: &[bus::Record], now: Timestamp) {
+    /// Takes records into message streams; at the first without one, those that are missing are made.
+    pub fn take(&mut self, records: &[bus::Record], targets: &mut IntakeTargets<'_>, now: Timestamp) {
         let mut last = None;
         for (place, record) in records.iter().enumerate() {
             match Intake::decode(&record.octets) {
                 Ok(Intake::Message(message)) => {
-                    let Some(no) = self.place_of(&message, record.index, now) else {
-                        self.open_missing(&records[place..], now);
+                    let Some((no, opt_outs)) = self.stream_of(&message, record.index, targets.alerts, now)
+                    else {
+                        self.open_missing(&records[place..], targets, now);
                         break;
                     };
+                    // Our own confirmation of an opt-out goes to who opted out.
+                    let excluded = message.party != MessageClient::House && opt_outs.excludes(&message);
                     if last != Some(no) {
-                        last.into_iter().for_each(|last| self.touch(last));
+                        last.into_iter().for_each(|last| targets.alerts.touch(last));
                         last = Some(no);
                     }
-                    self.take_message(no, MessageId(record.index), *message, now);
+                    self.take_message(no, MessageId(record.index), *message, excluded, targets, now);
                 }
-                Ok(change) if !self.intake.carried_out.remove(&record.index) => self.take_change(change),
+                Ok(change) if !self.carried_out.remove(&record.index) => {
+                    message_query::carry_out(change, targets.alerts, targets.context);
+                }
                 Ok(_) => {}
                 Err(error) => tracing::error!(%error, index = record.index, "a record of intake is skipped"),
             }
-            self.intake.next = record.index + 1;
+            self.next = record.index + 1;
         }
-        last.into_iter().for_each(|last| self.touch(last));
-        self.intake.taken.store(self.intake.next, Ordering::Relaxed);
-        self.unpark();
+        last.into_iter().for_each(|last| targets.alerts.touch(last));
+        self.publish_taken();
     }
 
-    /// The message stream a message belongs to; nothing if it has to be made first.
-    fn place_of(&self, message: &Message, index: u64, now: Timestamp) -> Option<AlertNo> {
-        let standing = self.intake.accounts.get(&message.account)?;
-        standing.stops.as_ref()?;
-        let list = &standing.alerts[class(message.mode, message.lane)];
-        let no = at(list, index)?;
-        let is_last = list.last().is_some_and(|(_, last)| *last == no);
-        let live = self.live_alerts.get(&no)?;
+    pub fn publish_taken(&self) {
+        self.taken.store(self.next, Ordering::Relaxed);
+    }
+
+    /// The message stream a message belongs to, and the opt-outs of its account; nothing if one of them has
+    /// to be made or read first.
+    fn stream_of(
+        &self,
+        message: &Message,
+        index: u64,
+        alerts: &Alerts,
+        now: Timestamp,
+    ) -> Option<(AlertNo, &OptOutList)> {
+        let streams = alerts.streams.of(&message.account)?;
+        let opt_outs = self.opt_outs.of(&message.account)?;
+        let (no, is_last) = streams.holding(class(message.mode, message.lane), index)?;
+        let live = alerts.live.get(&no)?;
         let takes = || {
             let metas = live.metas.as_ref();
             live.len() < MESSAGES_MAX
@@ -261,20 +179,25 @@ impl EngineActor {
                 && live.alert.created.plus_s(TAKES_FOR_S) > now
                 && metas.is_some_and(|metas| !metas.closed && metas.holds(MessageId(index)))
         };
-        (!is_last || index < self.intake.replayed_to || takes()).then_some(no)
+        (!is_last || index < self.replayed_to || takes()).then_some((no, opt_outs))
     }
 
-    fn take_message(&mut self, no: AlertNo, id: MessageId, message: Message, now: Timestamp) {
-        let is_ours = message.party == MessageClient::House;
-        let stops = self.intake.accounts.get(&message.account).and_then(|standing| standing.stops.as_ref());
-        let stopped = !is_ours && stops.is_some_and(|stops| stops.stops(&message));
-        self.mo_routing.note_sent(&message);
+    fn take_message(
+        &self,
+        no: AlertNo,
+        id: MessageId,
+        message: Message,
+        excluded: bool,
+        targets: &mut IntakeTargets<'_>,
+        now: Timestamp,
+    ) {
+        targets.mo_routing.note_sent(&message);
         self.meter.note_taken(&message.party);
         let mut entry = entry(id, message);
-        entry.excluded = stopped.then_some(Reason::OptedOut);
-        let Some(live) = self.live_alerts.get_mut(&no) else { return };
-        let endpoint = live.take_message(&entry, &self.route_table.classifier, now);
-        if !self.blocks.push(&*self.parts.store, no, endpoint, entry) {
+        entry.excluded = excluded.then_some(Reason::OptedOut);
+        let Some(live) = targets.alerts.live.get_mut(&no) else { return };
+        let endpoint = live.take_message(&entry, targets.classifier, now);
+        if !targets.alerts.blocks.push(no, endpoint, entry) {
             tracing::error!(
                 alert = no.0,
                 endpoint = endpoint.0,
@@ -284,114 +207,91 @@ impl EngineActor {
     }
 
     /// Makes every message stream that these records need and that is not there, all at once.
-    fn open_missing(&mut self, records: &[bus::Record], now: Timestamp) {
+    fn open_missing(&mut self, records: &[bus::Record], targets: &IntakeTargets<'_>, now: Timestamp) {
         let mut begun: Vec<(String, usize)> = Vec::new();
         for record in records {
             let Ok(Intake::Message(message)) = Intake::decode(&record.octets) else { continue };
             let class = class(message.mode, message.lane);
             let is_begun = begun.iter().any(|(account, of)| *account == message.account && *of == class);
-            if is_begun || self.place_of(&message, record.index, now).is_some() {
+            if is_begun || self.stream_of(&message, record.index, targets.alerts, now).is_some() {
                 continue;
             }
             begun.push((message.account.clone(), class));
-            self.open(&message, record.index, now);
+            self.open(&message, record.index, targets, now);
         }
     }
 
-    fn open(&mut self, message: &Message, index: u64, now: Timestamp) {
+    fn open(&mut self, message: &Message, index: u64, targets: &IntakeTargets<'_>, now: Timestamp) {
         let class = class(message.mode, message.lane);
-        let standing = self.intake.accounts.get(&message.account);
-        let known = standing.and_then(|standing| at(&standing.alerts[class], index));
-        // Only who wants nothing is not known yet.
-        let is_there = standing.is_some_and(|standing| standing.stops.is_none()) && known.is_some();
-        let alert = (!is_there).then(|| standing_alert(message, index, now));
-        let (store, account) = (self.parts.store.clone(), message.account.clone());
-        self.intake.opening += 1;
-        self.background.push(Box::pin(async move {
+        let known = targets.alerts.streams.of(&message.account).and_then(|of| of.holding(class, index));
+        // Only the opt-outs were not read yet.
+        let is_there = known.is_some() && self.opt_outs.of(&message.account).is_none();
+        let alert = (!is_there).then(|| stream_alert(message, index, now));
+        let (store, account) = (targets.context.parts.store.clone(), message.account.clone());
+        self.opening += 1;
+        targets.context.spawn(async move {
             let opened = make(&*store, &account, alert).await;
             BackgroundResult::Opened(Box::new(StreamOpened { account, class, alert: opened }))
-        }));
+        });
     }
 
-    /// A message stream is there now.
-    pub fn opened(&mut self, opened: Box<StreamOpened>) {
-        self.intake.opening -= 1;
-        let now = self.now();
-        let (alert, stops) = match opened.alert {
+    /// A message stream is there now, or could not be made: then the next read tries it again.
+    pub fn opened(&mut self, opened: Box<StreamOpened>, alerts: &mut Alerts, now: Timestamp) {
+        self.opening -= 1;
+        let (alert, opt_outs) = match opened.alert {
             Ok(made) => made,
             Err(error) => {
-                tracing::error!(account = opened.account, %error, "a standing alert could not be made; it will be tried again");
-                self.intake.paused_until = Some(now.plus_us(PAUSE_US));
+                tracing::error!(account = opened.account, %error, "a message stream could not be made; it will be tried again");
+                self.paused_until = Some(now.plus_us(PAUSE_US));
                 return;
             }
         };
-        let standing = self.intake.accounts.entry(opened.account).or_default();
-        if standing.stops.is_none() {
-            let stops = standing.stops.insert(stops);
-            for (address, sender, out) in std::mem::take(&mut standing.said) {
-                stops.set(&address, sender.as_deref(), out);
-            }
-        }
-        let before = standing.alerts[opened.class].last().map(|(_, no)| *no);
+        self.opt_outs.load(&opened.account, opt_outs);
+        let before = alerts.streams.of(&opened.account).and_then(|streams| streams.last(opened.class));
         let Some(alert) = alert else { return };
-        match self.standing_live(alert) {
-            Ok(live) => self.take_in(live),
-            Err(error) => tracing::error!(%error, "a standing alert could not be made"),
+        match self.live(alert) {
+            Ok(live) => alerts.insert(live),
+            Err(error) => tracing::error!(%error, "a message stream could not be made"),
         }
-        if let Some(live) = before.and_then(|no| self.live_alerts.get_mut(&no)) {
+        if let Some(live) = before.and_then(|no| alerts.live.get_mut(&no)) {
             live.metas.iter_mut().for_each(|metas| metas.closed = true);
             let no = live.alert.no;
-            self.touch(no);
+            alerts.touch(no);
         }
     }
 
-    fn standing_live(&mut self, alert: Alert) -> Result<LiveAlert, EngineError> {
-        let wording = match &self.intake.wording {
+    fn live(&mut self, alert: Alert) -> Result<LiveAlert, EngineError> {
+        let wording = match &self.wording {
             Some(wording) => wording.clone(),
             None => Arc::new(Wording::new(&alert.request).map_err(EngineError::Unprocessable)?),
         };
-        self.intake.wording = Some(wording.clone());
+        self.wording = Some(wording.clone());
         let mut live = LiveAlert::new(alert, wording);
         live.seal();
         Ok(live)
     }
 
-    /// Takes what came before the start to where it was.
-    pub async fn replay_intake(&mut self, to: u64) -> Result<(), EngineError> {
-        use futures_util::stream::StreamExt;
-        self.intake.next =
-            self.parts.store.intake_to().await.map_err(store_error)?.max(self.intake.topic.low());
-        self.intake.replayed_to = to;
-        while self.intake.next < self.intake.replayed_to {
-            let before = self.intake.next;
-            self.take_intake();
-            while self.intake.opening > 0 {
-                match self.background.next().await {
-                    Some(BackgroundResult::Opened(opened)) => {
-                        if let Err(error) = &opened.alert {
-                            return Err(store_error(error.clone()));
-                        }
-                        self.opened(opened);
-                    }
-                    Some(other) => self.background_result(other),
-                    None => break,
-                }
-            }
-            if self.intake.next == before && self.intake.paused_until.is_some() {
-                return Err(EngineError::Internal("the topic of intake cannot be read".into()));
-            }
-        }
-        self.intake.taken.store(self.intake.next, Ordering::Relaxed);
-        Ok(())
+    /// A start: records below `to` are taken to where they were.
+    pub fn begin_replay(&mut self, folded_to: u64, to: u64) {
+        self.next = folded_to.max(self.topic.low());
+        self.replayed_to = to;
     }
 
-    /// What time brings for intake: message streams that took messages long enough end when nothing of them
-    /// waits.
-    pub fn look_at_standing(&mut self, now: Timestamp) {
+    pub fn is_replaying(&self) -> bool {
+        self.next < self.replayed_to
+    }
+
+    pub fn is_paused(&self) -> bool {
+        self.paused_until.is_some()
+    }
+
+    /// Ends messages whose time ran out, and closes message streams that took messages long enough: they end
+    /// when nothing of them waits.
+    pub fn expire(&mut self, alerts: &mut Alerts, now: Timestamp) {
         let mut open = 0;
-        let running: Vec<AlertNo> = self.running.iter().copied().collect();
+        let running: Vec<AlertNo> = alerts.running.iter().copied().collect();
         for no in running {
-            let Some(live) = self.live_alerts.get_mut(&no) else { continue };
+            let Some(live) = alerts.live.get_mut(&no) else { continue };
             let expired = live.expire_messages(now);
             let Some(metas) = &mut live.metas else { continue };
             let aged = live.alert.created.plus_s(TAKES_FOR_S) <= now;
@@ -400,11 +300,25 @@ impl EngineActor {
             self.meter.note_results(&std::mem::take(&mut metas.results));
             open += live.tally.pending(|_| false) as usize;
             if expired || closes {
-                self.touch(no);
+                alerts.touch(no);
             }
         }
-        self.intake.is_full = open >= OPEN_MAX;
-        self.meter.note_lag(self.intake.waiting());
+        self.is_full = open >= OPEN_MAX;
+        self.meter.note_lag(self.waiting());
+    }
+
+    /// Lets go of messages that SQL has.
+    pub fn trim(&self, below: u64) {
+        if let Err(error) = self.topic.trim(below) {
+            tracing::warn!(%error, "intake could not be trimmed");
+        }
+    }
+}
+
+impl StreamOpened {
+    /// The store's error, if it could not be made.
+    pub fn error(&self) -> Option<&store::StoreError> {
+        self.alert.as_ref().err()
     }
 }
 
@@ -412,21 +326,21 @@ async fn make(
     store: &dyn store::Store,
     account: &str,
     alert: Option<(Alert, store::IdempotencyKey)>,
-) -> Result<(Option<Alert>, Stops), store::StoreError> {
-    let stops = Stops::new(store.all_opt_outs(account).await?);
-    let Some((alert, key)) = alert else { return Ok((None, stops)) };
+) -> Result<(Option<Alert>, OptOutList), store::StoreError> {
+    let opt_outs = OptOutList::new(store.all_opt_outs(account).await?);
+    let Some((alert, key)) = alert else { return Ok((None, opt_outs)) };
     match store.accept_alert(alert, Some(key)).await? {
-        store::Accepted::New(alert) | store::Accepted::Before(alert) => Ok((Some(alert), stops)),
+        store::Accepted::New(alert) | store::Accepted::Before(alert) => Ok((Some(alert), opt_outs)),
         store::Accepted::KeyTaken => {
-            let why = "the key of a standing alert is taken by another alert".to_owned();
+            let why = "the key of a message stream is taken by another alert".to_owned();
             Err(store::StoreError::Conflict { why })
         }
     }
 }
 
-/// The alert messages of this one's account and class stand in, from this index on. Its key makes it the same
-/// one if it has to be asked for twice.
-fn standing_alert(message: &Message, intake_from: u64, now: Timestamp) -> (Alert, store::IdempotencyKey) {
+/// The message stream of this message's account and class, from this index on. Its key makes it the same one
+/// if it has to be requested twice.
+fn stream_alert(message: &Message, intake_from: u64, now: Timestamp) -> (Alert, store::IdempotencyKey) {
     let class = class(message.mode, message.lane);
     let alert = Alert {
         no: AlertNo(0),
@@ -436,7 +350,7 @@ fn standing_alert(message: &Message, intake_from: u64, now: Timestamp) -> (Alert
         created: now,
         state: AlertState::Running,
         version: 1,
-        request: standing_request(message.mode, message.lane, now),
+        request: stream_request(message.mode, message.lane, now),
         origin: Origin::Standing { intake_from },
         note: String::new(),
     };
@@ -445,7 +359,7 @@ fn standing_alert(message: &Message, intake_from: u64, now: Timestamp) -> (Alert
     (alert, store::IdempotencyKey { key, body_hash: [0; 32] })
 }
 
-fn standing_request(mode: Mode, lane: Lane, now: Timestamp) -> AlertRequest {
+fn stream_request(mode: Mode, lane: Lane, now: Timestamp) -> AlertRequest {
     let (priority, on_unknown) = match lane {
         // A second copy of what saves lives is better than none.
         Lane::Emergency => (Priority::Emergency, OnUnknown::Resend),
@@ -495,20 +409,10 @@ fn entry(id: MessageId, message: Message) -> RosterEntry {
     }
 }
 
-/// What the carrier is asked for (SMPP 3.4, 5.2.17), by what the client wants to hear.
+/// Receipts requested of the carrier (SMPP 3.4, 5.2.17), by the events the client requested.
 fn registered_delivery(mask: u8) -> u8 {
     const RECEIPT: u8 = 0b1;
     const INTERMEDIATE: u8 = 0b1_0000;
     let receipt = if mask & (DlrRequest::DELIVERED | DlrRequest::FAILED) != 0 { RECEIPT } else { 0 };
     receipt | if mask & DlrRequest::BUFFERED != 0 { INTERMEDIATE } else { 0 }
-}
-
-fn class(mode: Mode, lane: Lane) -> usize {
-    mode as usize * Lane::ALL.len() + lane as usize
-}
-
-/// The one with the greatest beginning up to this index.
-fn at(list: &[(u64, AlertNo)], index: u64) -> Option<AlertNo> {
-    let after = list.partition_point(|(from, _)| *from <= index);
-    after.checked_sub(1).map(|place| list[place].1)
 }

@@ -1,16 +1,27 @@
-//! Query, cancellation and replacement of messages that have not left us.
+//! MessageQueries answers queries, cancellations and replacements of messages that have not left us. It owns
+//! those about messages that intake has not come to.
 
-use super::actor::{BackgroundResult, EngineActor, bus_error};
+use super::actor::{BackgroundResult, bus_error};
+use super::alerts::Alerts;
 use super::command::{ActorCommand, Reply};
-use super::sharing::LeaderGuard;
-use crate::messages::{Steered, Wanted};
-use crate::record::delivery_cell::{IN_SEGMENT, STEERED};
+use super::context::{Context, LeaderGuard};
+use super::intake::IntakeReader;
+use crate::messages::{MessageFilter, Steered};
+use crate::record::delivery_cell::{IN_SEGMENT, LAPSED, STEERED, offset};
 use records::{
     AlertNo, Delivery, DeliveryState, EndpointNo, Intake, MessageId, Reason, RosterEntry, Timestamp,
 };
 
-/// Questions about messages that intake has not come to; more are refused.
+/// Queries of messages that intake has not come to; more are answered at once, as not found.
 const PARKED_MAX: usize = 10_000;
+/// Changes of one append: as many as any bus takes as one.
+const CHANGES_AT_ONCE: usize = 1_000;
+
+/// See the module.
+#[derive(Default)]
+pub struct MessageQueries {
+    parked: Vec<ActorCommand>,
+}
 
 /// A message in memory.
 pub struct MessageLook {
@@ -22,10 +33,7 @@ pub struct MessageLook {
     pub entry: Option<RosterEntry>,
 }
 
-/// Changes of one append: what any bus takes as one.
-const CHANGES_AT_ONCE: usize = 1_000;
-
-/// Messages are taken back, or say something else: that is on disk, or could not be put there.
+/// Messages are cancelled or replaced: that is on disk, or could not be put there.
 pub struct Steering {
     /// With their indexes; nothing: it is not there.
     changes: Vec<(Intake, Option<u64>)>,
@@ -33,228 +41,251 @@ pub struct Steering {
     reply: SteeringReply,
 }
 
-/// Who waits for it.
+/// Where the result goes.
 pub enum SteeringReply {
     One(Reply<Steered>),
     All(Reply<u64>),
 }
 
-impl EngineActor {
+impl MessageQueries {
     /// Commands about messages.
-    pub fn obey_message(&mut self, command: ActorCommand) {
+    pub fn obey(
+        &mut self,
+        command: ActorCommand,
+        intake: &IntakeReader,
+        alerts: &mut Alerts,
+        context: &Context,
+    ) {
         let id = match &command {
             ActorCommand::Message { id, .. }
             | ActorCommand::CancelMessage { id, .. }
             | ActorCommand::ReplaceMessage { id, .. } => *id,
             _ => MessageId(0),
         };
-        if id.0 >= self.intake.next && id.0 < self.intake.topic.head() && self.parked.len() < PARKED_MAX {
+        if intake.is_ahead(id) && self.parked.len() < PARKED_MAX {
             self.parked.push(command);
             return;
         }
         match command {
             ActorCommand::Message { account, id, reply } => {
-                let _ = reply.send(Ok(self.look_at_message(&account, id)));
+                let _ = reply.send(Ok(look(alerts, &account, id)));
             }
             ActorCommand::CancelMessage { account, id, reply } => {
-                let at = self.now();
-                self.steer_message(&account, Intake::Cancel { id, at }, reply);
+                let at = context.now();
+                steer_message(&account, Intake::Cancel { id, at }, reply, intake, alerts, context);
             }
             ActorCommand::ReplaceMessage { account, change, reply, .. } => {
-                self.steer_message(&account, *change, reply);
+                steer_message(&account, *change, reply, intake, alerts, context);
             }
             ActorCommand::CancelMessages { account, wanted, reply } => {
-                self.cancel_messages(&account, &wanted, reply)
+                cancel_all(&account, &wanted, reply, intake, alerts, context);
             }
             _ => {}
         }
     }
 
-    /// Intake went on: what was asked about messages it has come to can be answered.
-    pub fn unpark(&mut self) {
+    /// Intake went on: queries of messages it has come to can be answered.
+    pub fn answer_parked(&mut self, intake: &IntakeReader, alerts: &mut Alerts, context: &Context) {
         if !self.parked.is_empty() {
             for command in std::mem::take(&mut self.parked) {
-                self.obey_message(command);
+                self.obey(command, intake, alerts, context);
             }
         }
-    }
-
-    fn find(&self, account: Option<&str>, id: MessageId) -> Option<(AlertNo, EndpointNo)> {
-        self.intake.candidates(account, id.0).into_iter().find_map(|no| {
-            let endpoint = self.live_alerts.get(&no)?.metas.as_ref()?.endpoint(id)?;
-            Some((no, endpoint))
-        })
-    }
-
-    fn look_at_message(&mut self, account: &str, id: MessageId) -> Option<MessageLook> {
-        let (no, endpoint) = self.find(Some(account), id)?;
-        let live = self.live_alerts.get(&no)?;
-        let lapsed = live.hot(endpoint)?.flags & crate::record::delivery_cell::LAPSED != 0;
-        let delivery = live.delivery(endpoint, &self.words)?;
-        Some(MessageLook { delivery, lapsed, entry: self.blocks.entry_at_hand(no, endpoint) })
-    }
-
-    fn may_steer(&self, no: AlertNo, endpoint: EndpointNo) -> bool {
-        self.live_alerts.get(&no).and_then(|live| live.hot(endpoint)).is_some_and(|hot| {
-            matches!(hot.state, DeliveryState::Planned | DeliveryState::Held)
-                && hot.flags & (IN_SEGMENT | STEERED) == 0
-        })
-    }
-
-    fn steer_message(&mut self, account: &str, change: Intake, reply: Reply<Steered>) {
-        let (Intake::Cancel { id, .. } | Intake::Replace { id, .. }) = &change else { return };
-        let Some((no, endpoint)) = self.find(Some(account), *id) else {
-            let _ = reply.send(Ok(Steered::NotFound));
-            return;
-        };
-        if !self.may_steer(no, endpoint) {
-            let _ = reply.send(Ok(Steered::TooLate));
-            return;
-        }
-        self.steer_all(vec![(no, endpoint, change)], SteeringReply::One(reply));
-    }
-
-    fn cancel_messages(&mut self, account: &str, wanted: &Wanted, reply: Reply<u64>) {
-        let at = self.now();
-        let mut changes = Vec::new();
-        for no in self.intake.alerts_of(account) {
-            let waiting = self.live_alerts.get(&no).map_or_else(Vec::new, |live| live.waiting());
-            for endpoint in waiting {
-                if !self.may_steer(no, endpoint) {
-                    continue;
-                }
-                let Some(entry) = self.letter(no, endpoint).filter(|entry| is_wanted(entry, wanted)) else {
-                    continue;
-                };
-                if let Some(message) = entry.message {
-                    changes.push((no, endpoint, Intake::Cancel { id: message.id, at }));
-                }
-            }
-        }
-        if changes.is_empty() {
-            let _ = reply.send(Ok(0));
-            return;
-        }
-        self.steer_all(changes, SteeringReply::All(reply));
-    }
-
-    /// What is about to change is not sent meanwhile; it changes when that is on disk.
-    fn steer_all(&mut self, changes: Vec<(AlertNo, EndpointNo, Intake)>, reply: SteeringReply) {
-        let now = self.now();
-        let mut kept = Vec::with_capacity(changes.len());
-        for (no, endpoint, change) in changes {
-            if let Some(live) = self.live_alerts.get_mut(&no) {
-                live.edit(endpoint, now, |hot| hot.flags |= STEERED);
-            }
-            kept.push(change);
-        }
-        let (topic, guard) = (self.intake.topic.clone(), self.guard());
-        self.background.push(Box::pin(async move {
-            BackgroundResult::Steered(put_down(kept, &*topic, &guard, reply).await)
-        }));
-    }
-
-    /// It is on disk, or could not be put there.
-    pub fn steered(&mut self, steering: Steering) {
-        let Steering { changes, failed, reply } = steering;
-        let count = changes.len() as u64;
-        for (change, index) in changes {
-            match index {
-                // Intake may have come to it before we heard that it is there.
-                Some(index) if index < self.intake.next => {}
-                Some(index) => {
-                    self.intake.carried_out.insert(index);
-                    self.take_change(change);
-                }
-                None => self.let_go_of(&change),
-            }
-        }
-        let failed = failed.map(bus_error);
-        match (reply, failed) {
-            (SteeringReply::One(reply), None) => _ = reply.send(Ok(Steered::Done)),
-            (SteeringReply::All(reply), None) => _ = reply.send(Ok(count)),
-            (SteeringReply::One(reply), Some(error)) => _ = reply.send(Err(error)),
-            (SteeringReply::All(reply), Some(error)) => _ = reply.send(Err(error)),
-        }
-    }
-
-    fn let_go_of(&mut self, change: &Intake) {
-        let (Intake::Cancel { id, .. } | Intake::Replace { id, .. }) = change else { return };
-        let now = self.now();
-        let Some((no, endpoint)) = self.find(None, *id) else { return };
-        if let Some(live) = self.live_alerts.get_mut(&no) {
-            live.edit(endpoint, now, |hot| hot.flags &= !STEERED);
-        }
-        self.touch(no);
-    }
-
-    /// Carries out a change that is on disk; a second time it changes nothing.
-    pub fn take_change(&mut self, change: Intake) {
-        match change {
-            Intake::Cancel { id, at } => {
-                let Some((no, endpoint)) = self.find(None, id) else { return };
-                let Some(live) = self.live_alerts.get_mut(&no) else { return };
-                live.edit(endpoint, at, |hot| {
-                    hot.flags &= !STEERED;
-                    let waits = matches!(hot.state, DeliveryState::Planned | DeliveryState::Held);
-                    if waits && hot.flags & IN_SEGMENT == 0 {
-                        hot.state = DeliveryState::Failed;
-                        hot.reason = Reason::Cancelled;
-                        hot.due = 0;
-                    }
-                });
-                self.touch(no);
-            }
-            Intake::Replace { id, short, expires, not_before, .. } => {
-                let Some((no, endpoint)) = self.find(None, id) else { return };
-                let Some(mut entry) = self.letter(no, endpoint) else { return };
-                let Some(message) = &mut entry.message else { return };
-                let asked = message.short.registered_delivery;
-                message.short = *short;
-                message.short.registered_delivery = message.short.registered_delivery.or(asked);
-                entry.expires = expires.or(entry.expires);
-                entry.not_before = not_before.or(entry.not_before);
-                self.blocks.replace(&*self.parts.store, no, endpoint, &entry);
-                self.reschedule(no, endpoint, entry.expires, not_before);
-                self.touch(no);
-            }
-            Intake::Message(_) => {}
-        }
-    }
-
-    fn reschedule(
-        &mut self,
-        no: AlertNo,
-        endpoint: EndpointNo,
-        expires: Option<Timestamp>,
-        not_before: Option<Timestamp>,
-    ) {
-        let now = self.now();
-        let Some(live) = self.live_alerts.get_mut(&no) else { return };
-        if let Some(expires) = expires {
-            live.set_expiry(endpoint, expires);
-        }
-        let created = live.alert.created;
-        live.edit(endpoint, now, |hot| {
-            hot.flags &= !STEERED;
-            let Some(until) = not_before else { return };
-            match hot.state {
-                DeliveryState::Planned if until > now && hot.flags & IN_SEGMENT == 0 => {
-                    hot.state = DeliveryState::Held;
-                    hot.reason = Reason::NotBefore;
-                    hot.due = crate::record::delivery_cell::offset(created, until);
-                }
-                DeliveryState::Held if hot.reason == Reason::NotBefore => {
-                    hot.due = crate::record::delivery_cell::offset(created, until);
-                }
-                _ => {}
-            }
-        });
     }
 }
 
+fn find(alerts: &Alerts, account: Option<&str>, id: MessageId) -> Option<(AlertNo, EndpointNo)> {
+    alerts.streams.candidates(account, id.0).into_iter().find_map(|no| {
+        let endpoint = alerts.live.get(&no)?.metas.as_ref()?.endpoint(id)?;
+        Some((no, endpoint))
+    })
+}
+
+fn look(alerts: &Alerts, account: &str, id: MessageId) -> Option<MessageLook> {
+    let (no, endpoint) = find(alerts, Some(account), id)?;
+    let lapsed = alerts.live.get(&no)?.cell(endpoint)?.flags & LAPSED != 0;
+    let delivery = alerts.delivery(no, endpoint)?;
+    Some(MessageLook { delivery, lapsed, entry: alerts.blocks.entry_at_hand(no, endpoint) })
+}
+
+fn may_steer(alerts: &Alerts, no: AlertNo, endpoint: EndpointNo) -> bool {
+    alerts.live.get(&no).and_then(|live| live.cell(endpoint)).is_some_and(|cell| {
+        matches!(cell.state, DeliveryState::Planned | DeliveryState::Held)
+            && cell.flags & (IN_SEGMENT | STEERED) == 0
+    })
+}
+
+fn steer_message(
+    account: &str,
+    change: Intake,
+    reply: Reply<Steered>,
+    intake: &IntakeReader,
+    alerts: &mut Alerts,
+    context: &Context,
+) {
+    let (Intake::Cancel { id, .. } | Intake::Replace { id, .. }) = &change else { return };
+    let Some((no, endpoint)) = find(alerts, Some(account), *id) else {
+        let _ = reply.send(Ok(Steered::NotFound));
+        return;
+    };
+    if !may_steer(alerts, no, endpoint) {
+        let _ = reply.send(Ok(Steered::TooLate));
+        return;
+    }
+    append(vec![(no, endpoint, change)], SteeringReply::One(reply), intake, alerts, context);
+}
+
+fn cancel_all(
+    account: &str,
+    filter: &MessageFilter,
+    reply: Reply<u64>,
+    intake: &IntakeReader,
+    alerts: &mut Alerts,
+    context: &Context,
+) {
+    let at = context.now();
+    let mut changes = Vec::new();
+    for no in alerts.streams.all_of(account) {
+        let waiting = alerts.live.get(&no).map_or_else(Vec::new, |live| live.waiting());
+        for endpoint in waiting {
+            if !may_steer(alerts, no, endpoint) {
+                continue;
+            }
+            let Some(entry) = alerts.entry(no, endpoint).filter(|entry| matches(entry, filter)) else {
+                continue;
+            };
+            if let Some(message) = entry.message {
+                changes.push((no, endpoint, Intake::Cancel { id: message.id, at }));
+            }
+        }
+    }
+    if changes.is_empty() {
+        let _ = reply.send(Ok(0));
+        return;
+    }
+    append(changes, SteeringReply::All(reply), intake, alerts, context);
+}
+
+/// Messages about to change are not sent meanwhile; they change when that is on disk.
+fn append(
+    changes: Vec<(AlertNo, EndpointNo, Intake)>,
+    reply: SteeringReply,
+    intake: &IntakeReader,
+    alerts: &mut Alerts,
+    context: &Context,
+) {
+    let now = context.now();
+    let mut kept = Vec::with_capacity(changes.len());
+    for (no, endpoint, change) in changes {
+        if let Some(live) = alerts.live.get_mut(&no) {
+            live.edit(endpoint, now, |cell| cell.flags |= STEERED);
+        }
+        kept.push(change);
+    }
+    let (topic, guard) = (intake.topic.clone(), context.guard());
+    context
+        .spawn(async move { BackgroundResult::Steered(append_changes(kept, &*topic, &guard, reply).await) });
+}
+
+/// Changes are on disk, or could not be put there.
+pub fn appended(steering: Steering, intake: &mut IntakeReader, alerts: &mut Alerts, context: &Context) {
+    let Steering { changes, failed, reply } = steering;
+    let count = changes.len() as u64;
+    for (change, index) in changes {
+        match index {
+            // Intake may have come to it before this result came.
+            Some(index) if index < intake.next => {}
+            Some(index) => {
+                intake.carried_out.insert(index);
+                carry_out(change, alerts, context);
+            }
+            None => release(&change, alerts, context),
+        }
+    }
+    let failed = failed.map(bus_error);
+    match (reply, failed) {
+        (SteeringReply::One(reply), None) => _ = reply.send(Ok(Steered::Done)),
+        (SteeringReply::All(reply), None) => _ = reply.send(Ok(count)),
+        (SteeringReply::One(reply), Some(error)) => _ = reply.send(Err(error)),
+        (SteeringReply::All(reply), Some(error)) => _ = reply.send(Err(error)),
+    }
+}
+
+/// A message whose change is not on disk may be sent again.
+fn release(change: &Intake, alerts: &mut Alerts, context: &Context) {
+    let (Intake::Cancel { id, .. } | Intake::Replace { id, .. }) = change else { return };
+    let Some((no, endpoint)) = find(alerts, None, *id) else { return };
+    if let Some(live) = alerts.live.get_mut(&no) {
+        live.edit(endpoint, context.now(), |cell| cell.flags &= !STEERED);
+    }
+    alerts.touch(no);
+}
+
+/// Carries out a change that is on disk; a second time it changes nothing.
+pub fn carry_out(change: Intake, alerts: &mut Alerts, context: &Context) {
+    match change {
+        Intake::Cancel { id, at } => {
+            let Some((no, endpoint)) = find(alerts, None, id) else { return };
+            let Some(live) = alerts.live.get_mut(&no) else { return };
+            live.edit(endpoint, at, |cell| {
+                cell.flags &= !STEERED;
+                let waits = matches!(cell.state, DeliveryState::Planned | DeliveryState::Held);
+                if waits && cell.flags & IN_SEGMENT == 0 {
+                    cell.state = DeliveryState::Failed;
+                    cell.reason = Reason::Cancelled;
+                    cell.due = 0;
+                }
+            });
+            alerts.touch(no);
+        }
+        Intake::Replace { id, short, expires, not_before, .. } => {
+            let Some((no, endpoint)) = find(alerts, None, id) else { return };
+            let Some(mut entry) = alerts.entry(no, endpoint) else { return };
+            let Some(message) = &mut entry.message else { return };
+            let requested = message.short.registered_delivery;
+            message.short = *short;
+            message.short.registered_delivery = message.short.registered_delivery.or(requested);
+            entry.expires = expires.or(entry.expires);
+            entry.not_before = not_before.or(entry.not_before);
+            alerts.blocks.replace(no, endpoint, &entry);
+            reschedule(alerts, (no, endpoint), entry.expires, not_before, context.now());
+            alerts.touch(no);
+        }
+        Intake::Message(_) => {}
+    }
+}
+
+fn reschedule(
+    alerts: &mut Alerts,
+    (no, endpoint): (AlertNo, EndpointNo),
+    expires: Option<Timestamp>,
+    not_before: Option<Timestamp>,
+    now: Timestamp,
+) {
+    let Some(live) = alerts.live.get_mut(&no) else { return };
+    if let Some(expires) = expires {
+        live.set_expiry(endpoint, expires);
+    }
+    let created = live.alert.created;
+    live.edit(endpoint, now, |cell| {
+        cell.flags &= !STEERED;
+        let Some(until) = not_before else { return };
+        match cell.state {
+            DeliveryState::Planned if until > now && cell.flags & IN_SEGMENT == 0 => {
+                cell.state = DeliveryState::Held;
+                cell.reason = Reason::NotBefore;
+                cell.due = offset(created, until);
+            }
+            DeliveryState::Held if cell.reason == Reason::NotBefore => {
+                cell.due = offset(created, until);
+            }
+            _ => {}
+        }
+    });
+}
+
 /// Appends changes until all are there, or one append failed.
-async fn put_down(
+async fn append_changes(
     kept: Vec<Intake>,
     topic: &dyn bus::Topic,
     guard: &LeaderGuard,
@@ -286,11 +317,11 @@ async fn put_down(
     Steering { changes, failed, reply }
 }
 
-fn is_wanted(entry: &RosterEntry, wanted: &Wanted) -> bool {
+fn matches(entry: &RosterEntry, filter: &MessageFilter) -> bool {
     entry.message.as_ref().is_some_and(|message| {
-        message.party == wanted.party
-            && *message.short.source.addr == *wanted.source
-            && entry.address == wanted.to
-            && (wanted.service_type.is_empty() || *message.short.service_type == *wanted.service_type)
+        message.party == filter.party
+            && *message.short.source.addr == *filter.source
+            && entry.address == filter.to
+            && (filter.service_type.is_empty() || *message.short.service_type == *filter.service_type)
     })
 }

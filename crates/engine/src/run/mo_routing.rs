@@ -1,32 +1,40 @@
-//! Routing of messages from people: to an alert that asked, a keyword, or a client.
+//! MoRouting routes messages from people to a keyword or a client. It owns the clients, the keywords, and the
+//! topic of messages that were for nobody.
 
-use super::actor::{EngineActor, bus_error};
-use super::intake::same_number;
+use super::actor::bus_error;
+use super::context::Context;
+use super::intake::IntakeReader;
+use super::opt_outs::same_number;
+use super::status_events::StatusEvents;
 use crate::api::{EngineError, Keyword, KeywordAction, Keywords, MessageClientSettings, Parts};
 use crate::report::{Values, expand};
 use crate::solve::address_hash;
 use records::{
     Account, ClientEvent, ClientInbound, DlrRequest, Inbound, Intake, Lane, Message, MessageClient, Mode,
-    Short, ShortAddress, ShortText, Timestamp,
+    Outcome, Short, ShortAddress, ShortText, Timestamp,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Persons of whom it is known which client sent to them last; the memory begins anew when it is full.
 const SENT_MAX: usize = 2_000_000;
-/// The retained topic of confirmations: person and keyword to when they were told.
+/// The retained topic of confirmations: person and keyword to when it was sent.
 const CONFIRMED: &str = "confirmed";
 /// Old confirmations are looked for so often, in microseconds.
 const FORGET_EVERY_US: i64 = 600_000_000;
+/// Messages from people that were for nobody are kept to be looked up, so many of them.
+const INBOUND_KEPT: u64 = 1_000_000;
 /// A confirmation is tried for so long, in seconds.
 const CONFIRMATION_TRIED_S: i64 = 3_600;
 
-/// Clients, keywords, and what is remembered of both.
+/// See the module.
 pub struct MoRouting {
-    pub parties: Vec<MessageClientSettings>,
+    clients: Vec<MessageClientSettings>,
     keywords: Keywords,
+    /// By person, the place of the client that sent to them last.
     sent: FxHashMap<u64, u32>,
-    numbers: FxHashMap<MessageClient, u32>,
+    places: FxHashMap<MessageClient, u32>,
+    inbound: Arc<dyn bus::Topic>,
     confirmed: Arc<dyn bus::Retained>,
     forgot_at: Timestamp,
     confirming: FxHashMap<String, Timestamp>,
@@ -35,26 +43,27 @@ pub struct MoRouting {
 impl MoRouting {
     pub fn new(parts: &Parts) -> Result<MoRouting, EngineError> {
         let mut mo_routing = MoRouting {
-            parties: Vec::new(),
+            clients: Vec::new(),
             keywords: parts.settings.keywords.clone(),
             sent: FxHashMap::default(),
-            numbers: FxHashMap::default(),
+            places: FxHashMap::default(),
+            inbound: parts.bus.topic(records::INBOUND).map_err(bus_error)?,
             confirmed: parts.bus.retained(CONFIRMED).map_err(bus_error)?,
             forgot_at: Timestamp::default(),
             confirming: FxHashMap::default(),
         };
-        mo_routing.change(parts.parties.clone(), parts.settings.keywords.clone());
+        mo_routing.change(parts.clients.clone(), parts.settings.keywords.clone());
         Ok(mo_routing)
     }
 
-    /// Clients and keywords changed. Who sent to whom is remembered by client, whatever its place.
-    pub fn change(&mut self, parties: Vec<MessageClientSettings>, keywords: Keywords) {
+    /// Clients and keywords changed. The client that sent last is remembered, whatever its place.
+    pub fn change(&mut self, clients: Vec<MessageClientSettings>, keywords: Keywords) {
         self.keywords = keywords;
         let mut places = FxHashMap::default();
         let moved: Vec<Option<u32>> = self
-            .parties
+            .clients
             .iter()
-            .map(|old| parties.iter().position(|new| new.party == old.party).map(|place| place as u32))
+            .map(|old| clients.iter().position(|new| new.client == old.client).map(|place| place as u32))
             .collect();
         self.sent.retain(|_, place| match moved.get(*place as usize).copied().flatten() {
             Some(now) => {
@@ -63,47 +72,48 @@ impl MoRouting {
             }
             None => false,
         });
-        for (place, party) in parties.iter().enumerate() {
-            places.entry(party.party.clone()).or_insert(place as u32);
+        for (place, client) in clients.iter().enumerate() {
+            places.entry(client.client.clone()).or_insert(place as u32);
         }
-        self.numbers = places;
-        self.parties = parties;
+        self.places = places;
+        self.clients = clients;
     }
 
     /// A client sent something to somebody.
     pub fn note_sent(&mut self, message: &Message) {
-        // Where one client hears everything there is nothing to choose.
-        if self.parties.len() < 2 && self.parties.iter().all(|party| party.numbers.is_empty()) {
+        // Where one client gets everything there is nothing to choose.
+        if self.clients.len() < 2 && self.clients.iter().all(|client| client.numbers.is_empty()) {
             return;
         }
-        let Some(&place) = self.numbers.get(&message.party) else { return };
+        let Some(&place) = self.places.get(&message.party) else { return };
         if self.sent.len() >= SENT_MAX {
             self.sent.clear();
         }
         self.sent.insert(address_hash(channels::SMS, &message.to), place);
     }
 
-    /// Who hears it: whose numbers fit the most, else who sent to that person last, else the first that names
-    /// no numbers.
-    pub fn party_for(&self, inbound: &Inbound) -> Option<&MessageClientSettings> {
-        let hears =
-            |party: &MessageClientSettings| party.routes.is_empty() || party.routes.contains(&inbound.route);
-        let named = self.parties.iter().filter(|party| hears(party));
-        let named = named.filter_map(|party| Some((fits(&party.numbers, &inbound.to)?, party)));
+    /// The client it is for: the one whose numbers fit the most, else the one that sent to that person last,
+    /// else the first that names no numbers.
+    fn client_for(&self, inbound: &Inbound) -> Option<&MessageClientSettings> {
+        let by_route = |client: &MessageClientSettings| {
+            client.routes.is_empty() || client.routes.contains(&inbound.route)
+        };
+        let named = self.clients.iter().filter(|client| by_route(client));
+        let named = named.filter_map(|client| Some((fits(&client.numbers, &inbound.to)?, client)));
         // `max_by_key` gives the last of equals; the first is wanted.
-        if let Some((_, party)) = named.rev().max_by_key(|(octets, _)| *octets) {
-            return Some(party);
+        if let Some((_, client)) = named.rev().max_by_key(|(octets, _)| *octets) {
+            return Some(client);
         }
         let last = self.sent.get(&address_hash(inbound.channel, &inbound.from));
-        let last = last.and_then(|place| self.parties.get(*place as usize));
-        last.filter(|party| hears(party))
-            .or_else(|| self.parties.iter().find(|party| hears(party) && party.numbers.is_empty()))
+        let last = last.and_then(|place| self.clients.get(*place as usize));
+        last.filter(|client| by_route(client))
+            .or_else(|| self.clients.iter().find(|client| by_route(client) && client.numbers.is_empty()))
     }
 
     /// The keyword this is, if it is one: those for this number of ours alone go first.
     pub fn keyword(&self, inbound: &Inbound) -> Option<&Keyword> {
-        let said = inbound.text.trim().trim_end_matches(['.', '!', '?']).trim_end().to_lowercase();
-        let is_it = |keyword: &&Keyword| keyword.words.iter().any(|word| word.to_lowercase() == said);
+        let text = inbound.text.trim().trim_end_matches(['.', '!', '?']).trim_end().to_lowercase();
+        let is_it = |keyword: &&Keyword| keyword.words.iter().any(|word| word.to_lowercase() == text);
         let is_ours = |keyword: &&Keyword| keyword.senders.iter().any(|ours| same_number(ours, &inbound.to));
         let mut all = self.keywords.list.iter().filter(is_it);
         self.keywords
@@ -132,35 +142,22 @@ fn fits(numbers: &[String], to: &str) -> Option<usize> {
     numbers.iter().filter_map(rank).max()
 }
 
-impl EngineActor {
-    /// A person said something.
-    pub fn take_inbound(&mut self, inbound: Inbound) {
-        let route = self.words.route_no(&inbound.route);
-        let of = inbound.of.or_else(|| self.asked.find(inbound.channel, &inbound.from, Some(route)));
-        let keyword = self.mo_routing.keyword(&inbound).cloned();
-        if let Some((alert, endpoint)) = of {
-            let via = channels::name(inbound.channel).to_owned();
-            self.take_answer(alert, endpoint, &inbound.text, via, inbound.at);
-        }
-        match keyword {
-            // Who is asked whether they are safe and says "help" answers.
-            Some(keyword) if of.is_none() || keyword.action != KeywordAction::Help => {
-                let alert = of.map(|(alert, _)| alert);
-                self.obey_keyword(&keyword, alert, &inbound);
-            }
-            _ if of.is_some() => {}
-            _ => self.give_to_party(&inbound),
-        }
-    }
-
-    fn obey_keyword(&mut self, keyword: &Keyword, alert: Option<records::AlertNo>, inbound: &Inbound) {
-        let party = self.mo_routing.party_for(inbound);
-        let of_party = party.map(|party| party.account.clone());
-        let routes = self.route_table.classifier.routes();
-        let came_by = routes.iter().find(|route| route.name == inbound.route).map(|route| route.mode);
-        let mode = came_by.or(party.map(|party| party.mode)).unwrap_or(Mode::Live);
-        let of_alert = alert.and_then(|no| self.live_alerts.get(&no)).map(|live| live.alert.account.clone());
-        let account = of_alert.or(of_party).unwrap_or_else(|| Account::DEFAULT.to_owned());
+impl MoRouting {
+    /// A person opted out or in by a keyword, or requested help: that is noted, and confirmed once. `account`
+    /// is of the alert they answered, `mode` of the route it came by.
+    pub fn obey_keyword(
+        &mut self,
+        keyword: &Keyword,
+        inbound: &Inbound,
+        account: Option<String>,
+        mode: Option<Mode>,
+        intake: &mut IntakeReader,
+        context: &Context,
+    ) {
+        let client = self.client_for(inbound);
+        let mode = mode.or(client.map(|client| client.mode)).unwrap_or(Mode::Live);
+        let account = account.or_else(|| client.map(|client| client.account.clone()));
+        let account = account.unwrap_or_else(|| Account::DEFAULT.to_owned());
         let out = match keyword.action {
             KeywordAction::Stop => Some(Some(inbound.at)),
             KeywordAction::Start => Some(None),
@@ -168,68 +165,27 @@ impl EngineActor {
         };
         if let Some(out) = out.filter(|_| channels::traits(inbound.channel).opt_out) {
             let sender = (!keyword.senders.is_empty()).then(|| inbound.to.clone());
-            self.opt(account.clone(), inbound, sender, out);
+            if inbound.channel == channels::SMS {
+                intake.opt_outs.note(&account, &inbound.from, sender.as_deref(), out);
+            }
+            store_opt_out(account.clone(), inbound, sender, out.is_some(), context);
         }
         let confirms = inbound.channel == channels::SMS;
         if let Some(reply) = keyword.reply.as_ref().filter(|_| confirms) {
-            self.confirm(account, mode, keyword.action, reply, inbound);
+            let key = format!("{:?}/{}/{}/{}", keyword.action, account, inbound.from, inbound.to);
+            if self.may_confirm(&key, inbound.at) {
+                self.confirming.insert(key.clone(), inbound.at);
+                self.confirm(key, confirmation(account, mode, reply, inbound), intake, context);
+            }
         }
     }
 
-    /// Notes a stop (since when) or a start (nothing).
-    fn opt(&mut self, account: String, inbound: &Inbound, sender: Option<String>, out: Option<Timestamp>) {
-        let (channel, address, at) = (inbound.channel, inbound.from.clone(), inbound.at);
-        if channel == channels::SMS {
-            self.intake.note_stop(&account, &address, sender.as_deref(), out);
-        }
-        let store = self.parts.store.clone();
-        self.send_out(async move {
-            let set = match &sender {
-                Some(sender) => {
-                    store.set_sender_opt_out(&account, channel, &address, sender, out.is_some(), at).await
-                }
-                None => store.set_opt_out(&account, channel, &address, out.is_some(), at).await,
-            };
-            set.map_err(|error| format!("a stop or start could not be kept: {error}"))
-        });
-    }
-
-    /// One confirmation, not told again to the same person for a while: itself a message, by the route it
-    /// came.
-    fn confirm(
-        &mut self,
-        account: String,
-        mode: Mode,
-        action: KeywordAction,
-        reply: &str,
-        inbound: &Inbound,
-    ) {
-        let key = format!("{action:?}/{}/{}/{}", account, inbound.from, inbound.to);
-        if !self.mo_routing.may_confirm(&key, inbound.at) {
-            return;
-        }
-        self.mo_routing.confirming.insert(key.clone(), inbound.at);
-        let message = Message {
-            account,
-            party: MessageClient::House,
-            at: inbound.at,
-            lane: Lane::Urgent,
-            mode,
-            to: inbound.from.clone(),
-            short: Short {
-                source: ShortAddress { ton_npi: None, addr: inbound.to.as_str().into() },
-                text: ShortText::Text { text: reply.into(), class: None },
-                ..Short::default()
-            },
-            not_before: None,
-            expires: inbound.at.plus_s(CONFIRMATION_TRIED_S),
-            route: (!inbound.route.is_empty()).then(|| inbound.route.clone()),
-            tell: DlrRequest::default(),
-        };
+    /// One confirmation, not repeated to the same person for a while: itself a message, by the route it came.
+    fn confirm(&self, key: String, message: Message, intake: &IntakeReader, context: &Context) {
+        let at = message.at;
         let record = Intake::Message(Box::new(message)).encode();
-        let (topic, confirmed, at) =
-            (self.intake.topic.clone(), self.mo_routing.confirmed.clone(), inbound.at);
-        self.send_out(async move {
+        let (topic, confirmed) = (intake.topic.clone(), self.confirmed.clone());
+        context.spawn_logged(async move {
             let words = |error: bus::BusError| format!("a confirmation could not be sent: {error}");
             topic.append(&[&record]).await.map_err(words)?;
             confirmed.set(&key, &records::with_form(&at.0.to_le_bytes())).await.map_err(words)
@@ -237,19 +193,19 @@ impl EngineActor {
     }
 
     /// Confirmations of long ago need not be known any more.
-    pub fn forget_confirmations(&mut self, now: Timestamp) {
-        if now.us_since(self.mo_routing.forgot_at) < FORGET_EVERY_US && now >= self.mo_routing.forgot_at {
+    pub fn forget_confirmations(&mut self, context: &Context, now: Timestamp) {
+        if now.us_since(self.forgot_at) < FORGET_EVERY_US && now >= self.forgot_at {
             return;
         }
-        self.mo_routing.forgot_at = now;
-        let kept_us = i64::from(self.mo_routing.keywords.confirm_every_s) * 1_000_000;
-        self.mo_routing.confirming.retain(|_, at| now.us_since(*at) <= kept_us);
+        self.forgot_at = now;
+        let kept_us = i64::from(self.keywords.confirm_every_s) * 1_000_000;
+        self.confirming.retain(|_, at| now.us_since(*at) <= kept_us);
         let is_old = |octets: &[u8]| confirmed_at(octets).is_some_and(|at| now.us_since(at) > kept_us);
-        let all = self.mo_routing.confirmed.all().into_iter();
+        let all = self.confirmed.all().into_iter();
         let old: Vec<String> = all.filter(|(_, octets)| is_old(octets)).map(|(key, _)| key).collect();
-        let confirmed = self.mo_routing.confirmed.clone();
+        let confirmed = self.confirmed.clone();
         if !old.is_empty() {
-            self.send_out(async move {
+            context.spawn_logged(async move {
                 for key in old {
                     confirmed.set(&key, &[]).await.map_err(|error| error.to_string())?;
                 }
@@ -258,12 +214,19 @@ impl EngineActor {
         }
     }
 
-    fn give_to_party(&mut self, inbound: &Inbound) {
-        let party = self.mo_routing.party_for(inbound).filter(|_| inbound.channel == channels::SMS).cloned();
-        let Some(party) = party else { return self.keep_inbound(inbound) };
-        match (&party.party, &party.callback) {
+    /// Forwards a message that answers no alert to the client it is for. `position` is of its outcome.
+    pub fn forward(
+        &self,
+        inbound: &Inbound,
+        position: (u64, u32),
+        events: &mut StatusEvents,
+        context: &Context,
+    ) {
+        let client = self.client_for(inbound).filter(|_| inbound.channel == channels::SMS);
+        let Some(client) = client else { return self.keep(inbound, context) };
+        match (&client.client, &client.callback) {
             (MessageClient::Smpp(system_id), _) => {
-                let told = ClientInbound {
+                let event = ClientInbound {
                     from: inbound.from.clone(),
                     to: inbound.to.clone(),
                     route: inbound.route.clone(),
@@ -271,16 +234,63 @@ impl EngineActor {
                     octets: inbound.octets.clone(),
                     at: inbound.at,
                 };
-                self.tell_client(system_id, &ClientEvent::Inbound(Box::new(told)));
+                events.publish_to_client(system_id, &ClientEvent::Inbound(Box::new(event)));
             }
             (MessageClient::Platform(username), Some(callback)) => {
-                let (record, place) = self.outcome_at;
+                let (record, place) = position;
                 let id = format!("in-{record:x}-{place:x}");
-                let url = expand(callback, &heard(inbound, username, &id, callback));
-                self.fetch(id, url, inbound.at);
+                let url = expand(callback, &values_of(inbound, username, &id, callback));
+                events.request(id, url, inbound.at);
             }
-            _ => self.keep_inbound(inbound),
+            _ => self.keep(inbound, context),
         }
+    }
+
+    /// A message that belongs to no alert and no client stays on its own topic.
+    fn keep(&self, inbound: &Inbound, context: &Context) {
+        let record = records::encode_outcomes(&[Outcome::Inbound(inbound.clone())]);
+        let topic = self.inbound.clone();
+        context.spawn_logged(async move {
+            topic.append(&[&record]).await.map(|_| ()).map_err(|error| error.to_string())
+        });
+    }
+
+    /// Lets go of the oldest messages that were for nobody.
+    pub fn trim(&self) {
+        let _ = self.inbound.trim(self.inbound.head().saturating_sub(INBOUND_KEPT));
+    }
+}
+
+/// Stores an opt-out, or an opt-in.
+fn store_opt_out(account: String, inbound: &Inbound, sender: Option<String>, out: bool, context: &Context) {
+    let (channel, address, at) = (inbound.channel, inbound.from.clone(), inbound.at);
+    let store = context.parts.store.clone();
+    context.spawn_logged(async move {
+        let set = match &sender {
+            Some(sender) => store.set_sender_opt_out(&account, channel, &address, sender, out, at).await,
+            None => store.set_opt_out(&account, channel, &address, out, at).await,
+        };
+        set.map_err(|error| format!("a stop or start could not be kept: {error}"))
+    });
+}
+
+fn confirmation(account: String, mode: Mode, reply: &str, inbound: &Inbound) -> Message {
+    Message {
+        account,
+        party: MessageClient::House,
+        at: inbound.at,
+        lane: Lane::Urgent,
+        mode,
+        to: inbound.from.clone(),
+        short: Short {
+            source: ShortAddress { ton_npi: None, addr: inbound.to.as_str().into() },
+            text: ShortText::Text { text: reply.into(), class: None },
+            ..Short::default()
+        },
+        not_before: None,
+        expires: inbound.at.plus_s(CONFIRMATION_TRIED_S),
+        route: (!inbound.route.is_empty()).then(|| inbound.route.clone()),
+        tell: DlrRequest::default(),
     }
 }
 
@@ -290,7 +300,7 @@ fn confirmed_at(value: &[u8]) -> Option<Timestamp> {
     Some(Timestamp(i64::from_le_bytes(at.try_into().ok()?)))
 }
 
-fn heard<'a>(inbound: &'a Inbound, username: &'a str, id: &'a str, callback: &'a str) -> Values<'a> {
+fn values_of<'a>(inbound: &'a Inbound, username: &'a str, id: &'a str, callback: &'a str) -> Values<'a> {
     let octets = inbound.octets.as_deref();
     let mut udh = Vec::new();
     if let Some(octets) = octets.filter(|octets| !octets.udh.is_empty()) {
@@ -300,7 +310,7 @@ fn heard<'a>(inbound: &'a Inbound, username: &'a str, id: &'a str, callback: &'a
     let is_text = inbound.octets.is_none() || !inbound.text.is_empty();
     let (coding, text): (u8, std::borrow::Cow<'_, [u8]>) = match octets {
         Some(octets) if !is_text => (1, octets.octets.as_slice().into()),
-        // What was said is told in UTF-8, whatever the network's alphabet, as by Kannel with `mo-recode`.
+        // The text is given in UTF-8, whatever the network's alphabet, as by Kannel with `mo-recode`.
         _ => (0, inbound.text.as_bytes().into()),
     };
     Values {

@@ -1,22 +1,29 @@
 //! The shell of the engine: the handle that others hold, and the engine's actor behind it.
 
 mod actor;
+mod alerts;
 mod blocks;
 mod command;
+mod commands;
+mod context;
+mod dispatcher;
 mod event_publisher;
+mod fenced_append;
 mod folding;
 mod intake;
 mod message_query;
 mod meter;
 mod mo_routing;
+mod opt_outs;
+mod outcome_reader;
 mod outcomes;
 mod route_table;
-mod sending;
 mod sharing;
 mod solving;
 mod starting;
 mod status_events;
 mod steering;
+mod stream_index;
 mod submit;
 #[cfg(test)]
 mod tests;
@@ -156,7 +163,7 @@ impl Engine {
     /// Changes an alert's course; resolves when that is on disk.
     pub async fn steer(&self, account: &str, id: AlertId, verb: Steer) -> Result<Alert, EngineError> {
         let no = self.stored(account, id).await?.no;
-        self.ask(|reply| ActorCommand::Steer { no, verb, reply }).await?
+        self.request(|reply| ActorCommand::Steer { no, verb, reply }).await?
     }
 
     /// Takes an answer by link or API; resolves when it is on disk.
@@ -190,7 +197,7 @@ impl Engine {
         id: AlertId,
     ) -> Result<Option<broadcast::Receiver<Event>>, EngineError> {
         let no = self.stored(account, id).await?.no;
-        self.ask(|reply| ActorCommand::Watch { no, reply }).await
+        self.request(|reply| ActorCommand::Watch { no, reply }).await
     }
 
     /// Adds an observer.
@@ -202,7 +209,7 @@ impl Engine {
     ) -> Result<u64, EngineError> {
         let no = self.stored(account, id).await?.no;
         let observer = self.inner.parts.store.put_observer(no, request.clone()).await.map_err(store_error)?;
-        self.tell(ActorCommand::Observe { no, observer, request }).await?;
+        self.send(ActorCommand::Observe { no, observer, request }).await?;
         Ok(observer)
     }
 
@@ -225,7 +232,7 @@ impl Engine {
     ) -> Result<bool, EngineError> {
         let no = self.stored(account, id).await?.no;
         let removed = self.inner.parts.store.delete_observer(no, observer).await.map_err(store_error)?;
-        self.tell(ActorCommand::Unobserve { no, observer }).await?;
+        self.send(ActorCommand::Unobserve { no, observer }).await?;
         Ok(removed)
     }
 
@@ -233,16 +240,16 @@ impl Engine {
     pub async fn change_routes(&self, routes: Vec<Route>) -> Result<(), EngineError> {
         self.inner.routes.store(Arc::new(routes.clone()));
         self.inner.takers.store(Arc::new(AcceptingRoutes::new(&routes)));
-        self.ask(|reply| ActorCommand::Routes { routes, reply }).await?
+        self.request(|reply| ActorCommand::Routes { routes, reply }).await?
     }
 
     /// Clients or keywords changed in the config.
-    pub async fn change_parties(
+    pub async fn change_clients(
         &self,
-        parties: Vec<MessageClientSettings>,
+        clients: Vec<MessageClientSettings>,
         keywords: Keywords,
     ) -> Result<(), EngineError> {
-        self.ask(|reply| ActorCommand::Parties { parties, keywords, reply }).await
+        self.request(|reply| ActorCommand::Clients { clients, keywords, reply }).await
     }
 
     /// Record is so far behind the outcomes that gateways should take nothing new, emergencies excepted.
@@ -252,7 +259,7 @@ impl Engine {
 
     /// How it stands.
     pub async fn health(&self) -> Result<Health, EngineError> {
-        self.ask(|reply| ActorCommand::Health { reply }).await
+        self.request(|reply| ActorCommand::Health { reply }).await
     }
 
     /// The alert as stored, if it is this account's.
@@ -261,19 +268,19 @@ impl Engine {
     }
 
     async fn solved(&self, alert: Alert) -> Result<Solved, EngineError> {
-        self.ask(|reply| ActorCommand::Accepted { alert: Box::new(alert), solved: Some(reply) }).await?
+        self.request(|reply| ActorCommand::Accepted { alert: Box::new(alert), solved: Some(reply) }).await?
     }
 
-    async fn tell(&self, command: ActorCommand) -> Result<(), EngineError> {
+    async fn send(&self, command: ActorCommand) -> Result<(), EngineError> {
         self.inner.commands.send(command).await.map_err(|_| gone())
     }
 
-    async fn ask<T>(
+    async fn request<T>(
         &self,
         command: impl FnOnce(oneshot::Sender<T>) -> ActorCommand,
     ) -> Result<T, EngineError> {
         let (reply, answer) = oneshot::channel();
-        self.tell(command(reply)).await?;
+        self.send(command(reply)).await?;
         answer.await.map_err(|_| gone())
     }
 }

@@ -1,16 +1,18 @@
-//! Outcomes as they come: each finds its delivery and is folded; what follows is carried out.
+//! EngineActor takes outcomes: each is folded into its delivery, its client's events are published, and the
+//! effects are carried out, in this order.
 
 use super::actor::EngineActor;
-use crate::plan::Move;
+use super::status_events::FromNetwork;
+use crate::api::KeywordAction;
 use crate::record::{Effect, Folding, LiveAlert, choice_of};
 use records::{
-    AlertNo, Answer, AttemptRef, AttemptResult, DeliveryState, EndpointNo, Inbound, Intent, Outcome, Reason,
-    Receipt, Timestamp, decode_outcomes,
+    AlertNo, Answer, AttemptRef, AttemptResult, EndpointNo, Inbound, Intent, Outcome, Receipt, Timestamp,
+    decode_outcomes,
 };
 use rustc_hash::FxHashSet;
 
-/// What a record of one of several processes says of attempts that another had begun before: a segment of its
-/// own became that one's, which alone says from then on that something of it will not be written.
+/// Attempts in a record of one of several processes that another had begun before: a segment of its own
+/// became that one's, whose outcomes alone report from then on that something of it will not be written.
 #[derive(Default)]
 struct Claims {
     shared: bool,
@@ -21,63 +23,56 @@ impl Claims {
     fn is_void(&self, of: &AttemptRef) -> bool {
         !self.void.is_empty() && self.void.contains(&(of.alert, of.endpoint, of.attempt))
     }
+
+    fn note_begun(&mut self, intent: &Intent, live: Option<&LiveAlert>) {
+        let Some(live) = live.filter(|_| self.shared) else { return };
+        let begun = intent
+            .attempts
+            .iter()
+            .filter(|(endpoint, attempt)| live.cell(*endpoint).is_some_and(|cell| cell.has_begun(*attempt)));
+        self.void.extend(begun.map(|&(endpoint, attempt)| (intent.alert, endpoint, attempt)));
+    }
 }
 
 impl EngineActor {
-    /// Folds one record of the topic.
-    pub fn take_batch(&mut self, octets: &[u8]) {
-        match decode_outcomes(octets) {
-            Ok(outcomes) => {
-                let mut claims = Claims::default();
-                outcomes.into_iter().for_each(|outcome| self.take(outcome, &mut claims));
-            }
-            Err(error) => tracing::error!(%error, "a record of outcomes is skipped"),
-        }
-    }
-
-    /// The same at a start: who was asked after the last fold is not in SQL, and their answer may come with
-    /// the next record.
-    pub fn replay_batch(&mut self, octets: &[u8]) {
-        match decode_outcomes(octets) {
-            Ok(outcomes) => {
-                let mut claims = Claims::default();
-                for outcome in outcomes {
-                    if let Outcome::Intent(intent) = &outcome {
-                        self.note_asked_before(intent);
+    /// Takes records of the topic. At a start (`is_replay`) an attempt after the last fold is not in SQL, and
+    /// its person's reply may come with the next record.
+    pub fn take_outcomes(&mut self, records: &[bus::Record], is_replay: bool) {
+        for record in records {
+            self.outcomes.begin(record.index);
+            match decode_outcomes(&record.octets) {
+                Ok(outcomes) => {
+                    let mut claims = Claims::default();
+                    for outcome in outcomes {
+                        if let Outcome::Intent(intent) = &outcome
+                            && is_replay
+                        {
+                            self.alerts.expect_replies(intent);
+                        }
+                        self.take_outcome(outcome, &mut claims);
                     }
-                    self.take(outcome, &mut claims);
                 }
-            }
-            Err(error) => tracing::error!(%error, "a record of outcomes is skipped"),
-        }
-    }
-
-    fn note_asked_before(&mut self, intent: &Intent) {
-        let asks = self.live_alerts.get(&intent.alert).is_some_and(|live| live.alert.request.require_answer);
-        if !asks {
-            return;
-        }
-        let route = self.words.route_no(&intent.route);
-        for &(endpoint, _) in &intent.attempts {
-            let Some(block) = self.block(intent.alert, endpoint) else { continue };
-            let entry = block.entries.get((endpoint.0 - block.first.0) as usize);
-            if let Some((channel, entry)) = entry.and_then(|entry| entry.channel.zip(Some(entry))) {
-                self.asked.note(channel, &entry.address, route, (intent.alert, endpoint));
+                Err(error) => tracing::error!(%error, "a record of outcomes is skipped"),
             }
         }
     }
 
-    fn take(&mut self, outcome: Outcome, claims: &mut Claims) {
-        self.outcome_at.1 += 1;
+    fn take_outcome(&mut self, outcome: Outcome, claims: &mut Claims) {
+        self.outcomes.position.1 += 1;
         match outcome {
             Outcome::Intent(intent) => {
-                self.find_void(&intent, claims);
-                self.take_intent(&intent);
+                claims.note_begun(&intent, self.alerts.live.get(&intent.alert));
+                let route = self.alerts.strings.route_no(&intent.route);
+                self.fold(intent.alert, |live, folding| {
+                    for &(endpoint, attempt) in &intent.attempts {
+                        folding.intent(live, endpoint, attempt, route, intent.at);
+                    }
+                });
             }
             Outcome::Attempt { of, result: AttemptResult::NotTried { .. }, .. } if claims.is_void(&of) => {}
             Outcome::Attempt { of, route, at, result } => self.take_attempt(of, &route, at, &result),
             Outcome::Receipt(receipt) => self.take_receipt(receipt),
-            Outcome::Inbound(inbound) => self.take_inbound(inbound),
+            Outcome::Inbound(inbound) => self.take_inbound(&inbound),
             Outcome::Answer { alert, endpoint, text, via, at } => {
                 self.take_answer(alert, endpoint, &text, via, at)
             }
@@ -87,40 +82,27 @@ impl EngineActor {
         }
     }
 
-    fn find_void(&self, intent: &Intent, claims: &mut Claims) {
-        let Some(live) = self.live_alerts.get(&intent.alert).filter(|_| claims.shared) else { return };
-        let begun = intent
-            .attempts
-            .iter()
-            .filter(|(endpoint, attempt)| live.hot(*endpoint).is_some_and(|hot| hot.has_begun(*attempt)));
-        claims.void.extend(begun.map(|&(endpoint, attempt)| (intent.alert, endpoint, attempt)));
-    }
-
-    fn take_intent(&mut self, intent: &Intent) {
-        let route = self.words.route_no(&intent.route);
-        self.with_live(intent.alert, |live, folding| {
-            for &(endpoint, attempt) in &intent.attempts {
-                folding.intent(live, endpoint, attempt, route, intent.at);
-            }
-        });
-    }
-
-    fn take_attempt(&mut self, of: AttemptRef, way: &str, at: Timestamp, result: &AttemptResult) {
-        let route = self.words.route_no(way);
-        self.with_live(of.alert, |live, folding| folding.attempt(live, of, route, at, result));
+    fn take_attempt(&mut self, of: AttemptRef, route: &str, at: Timestamp, result: &AttemptResult) {
+        let route_no = self.alerts.strings.route_no(route);
+        self.fold(of.alert, |live, folding| folding.attempt(live, of, route_no, at, result));
         match result {
-            AttemptResult::Accepted { id, .. } => self.tell_fates(of.alert, "", id),
-            AttemptResult::Refused { code, text, .. } if self.has_news(of.alert) => {
-                self.tell_fates(of.alert, &format!("{code} {text}"), "");
+            AttemptResult::Accepted { id, .. } => {
+                let from_network = FromNetwork { text: "", carrier_id: id };
+                self.status_events.publish(of.alert, &mut self.alerts, from_network);
+            }
+            AttemptResult::Refused { code, text, .. } if self.alerts.has_events(of.alert) => {
+                let text = format!("{code} {text}");
+                let from_network = FromNetwork { text: &text, carrier_id: "" };
+                self.status_events.publish(of.alert, &mut self.alerts, from_network);
             }
             _ => {}
         }
         match result {
-            AttemptResult::Accepted { keys, .. } => self.learn_keys(keys, of, at),
-            // A relay that has it says by a bounce what became of it.
+            AttemptResult::Accepted { keys, .. } => self.add_keys(keys, of, at),
+            // A relay that has it reports the result by a bounce.
             AttemptResult::Unknown { .. } => {
-                if let Some(key) = self.own_key(way, of) {
-                    self.learn_keys(&[key], of, at);
+                if let Some(key) = self.dispatcher.routes.own_key(route, of) {
+                    self.add_keys(&[key], of, at);
                 }
             }
             _ => {}
@@ -129,64 +111,56 @@ impl EngineActor {
     }
 
     /// Receipts of these keys are of this attempt, also one that came before.
-    fn learn_keys(&mut self, keys: &[u64], of: AttemptRef, at: Timestamp) {
+    fn add_keys(&mut self, keys: &[u64], of: AttemptRef, at: Timestamp) {
         for &key in keys.iter().filter(|key| **key != 0) {
-            let waited = self.ids.add(key, (of.alert, of.endpoint, of.part), at);
-            if let Some(receipt) = waited {
+            let early = self.outcomes.carrier_ids.add(key, (of.alert, of.endpoint, of.part), at);
+            if let Some(receipt) = early {
                 self.take_receipt(receipt);
             }
         }
     }
 
-    /// The key of an attempt that its channel knows without the network's answer.
-    fn own_key(&self, route: &str, of: AttemptRef) -> Option<u64> {
-        let known = self.route_table.classifier.routes().iter().find(|known| known.name == route)?;
-        channels::of(known.channel)?.own_key(of.alert, of.endpoint)
-    }
-
-    /// An attempt whose route is gone.
-    pub fn take_orphan(&mut self, no: AlertNo, endpoint: EndpointNo) {
-        let at = self.now();
-        self.with_live(no, |live, folding| {
-            let Some(hot) = live.hot(endpoint).copied() else { return };
-            let of = AttemptRef { alert: no, endpoint, attempt: hot.last, part: 1, parts: hot.parts.max(1) };
-            let text = "its route is no longer configured".to_owned();
-            folding.attempt(live, of, hot.route, at, &AttemptResult::Unknown { text });
-        });
-        self.carry_out(no, at);
-    }
-
     fn take_receipt(&mut self, receipt: Receipt) {
-        match self.ids.find(&receipt.keys) {
-            Some((alert, endpoint, part)) => {
-                self.with_live(alert, |live, folding| {
-                    folding.receipt(live, endpoint, part, receipt.state, &receipt.text, receipt.at);
-                });
-                self.tell_fates(alert, &receipt.text, &receipt.id);
-                self.carry_out(alert, receipt.at);
+        let Some((alert, endpoint, part)) = self.outcomes.carrier_ids.find(&receipt.keys) else {
+            return self.outcomes.carrier_ids.wait(receipt, self.context.now());
+        };
+        self.fold(alert, |live, folding| {
+            folding.receipt(live, endpoint, part, receipt.state, &receipt.text, receipt.at);
+        });
+        let from_network = FromNetwork { text: &receipt.text, carrier_id: &receipt.id };
+        self.status_events.publish(alert, &mut self.alerts, from_network);
+        self.carry_out(alert, receipt.at);
+    }
+
+    /// A message of a person: a reply to an alert, a keyword, or for a client.
+    fn take_inbound(&mut self, inbound: &Inbound) {
+        let route = self.alerts.strings.route_no(&inbound.route);
+        let replies = &self.alerts.replies;
+        let of = inbound.of.or_else(|| replies.find(inbound.channel, &inbound.from, Some(route)));
+        let keyword = self.mo_routing.keyword(inbound).cloned();
+        if let Some((alert, endpoint)) = of {
+            let via = channels::name(inbound.channel).to_owned();
+            self.take_answer(alert, endpoint, &inbound.text, via, inbound.at);
+        }
+        match keyword {
+            // A person who is asked whether they are safe and replies "help" answers.
+            Some(keyword) if of.is_none() || keyword.action != KeywordAction::Help => {
+                let live = of.and_then(|(alert, _)| self.alerts.live.get(&alert));
+                let account = live.map(|live| live.alert.account.clone());
+                let mode = self.dispatcher.routes.named(&inbound.route).map(|route| route.mode);
+                let (intake, context) = (&mut self.intake, &self.context);
+                self.mo_routing.obey_keyword(&keyword, inbound, account, mode, intake, context);
             }
-            None => self.ids.wait(receipt, self.now()),
+            _ if of.is_some() => {}
+            _ => {
+                let position = self.outcomes.position;
+                self.mo_routing.forward(inbound, position, &mut self.status_events, &self.context);
+            }
         }
     }
 
-    /// A message that belongs to no alert stays on its own topic.
-    pub fn keep_inbound(&mut self, inbound: &Inbound) {
-        let record = records::encode_outcomes(&[Outcome::Inbound(inbound.clone())]);
-        let topic = self.inbound.clone();
-        self.send_out(async move {
-            topic.append(&[&record]).await.map(|_| ()).map_err(|error| error.to_string())
-        });
-    }
-
-    pub fn take_answer(
-        &mut self,
-        alert: AlertNo,
-        endpoint: EndpointNo,
-        text: &str,
-        via: String,
-        at: Timestamp,
-    ) {
-        self.with_live(alert, |live, folding| {
+    fn take_answer(&mut self, alert: AlertNo, endpoint: EndpointNo, text: &str, via: String, at: Timestamp) {
+        self.fold(alert, |live, folding| {
             let choice = choice_of(&live.alert.request.choices, text);
             let answer = Answer {
                 key: choice.map(|choice| choice.key.clone()),
@@ -199,76 +173,45 @@ impl EngineActor {
         self.carry_out(alert, at);
     }
 
+    /// An attempt whose route is gone.
+    pub fn take_orphan(&mut self, no: AlertNo, endpoint: EndpointNo) {
+        let at = self.context.now();
+        self.fold(no, |live, folding| {
+            let Some(cell) = live.cell(endpoint).copied() else { return };
+            let of =
+                AttemptRef { alert: no, endpoint, attempt: cell.last, part: 1, parts: cell.parts.max(1) };
+            let text = "its route is no longer configured".to_owned();
+            folding.attempt(live, of, cell.route, at, &AttemptResult::Unknown { text });
+        });
+        self.carry_out(no, at);
+    }
+
     /// Folds into an alert; one that left memory is read back first.
-    fn with_live(&mut self, no: AlertNo, fold: impl FnOnce(&mut LiveAlert, &mut Folding<'_>)) {
-        if !self.live_alerts.contains_key(&no) && !self.read_back(no) {
-            return;
+    fn fold(&mut self, no: AlertNo, fold: impl FnOnce(&mut LiveAlert, &mut Folding<'_>)) {
+        if self.alerts.live.contains_key(&no) || self.read_back(no) {
+            self.alerts.fold(no, fold);
         }
-        let Some(live) = self.live_alerts.get_mut(&no) else { return };
-        let mut folding = Folding {
-            words: &mut self.words,
-            retry_after_s: &self.parts.settings.retry_after_s,
-            effects: &mut self.effects,
-        };
-        fold(live, &mut folding);
-        self.touch(no);
     }
 
-    /// What follows from the last fold.
+    /// Carries out the effects of the last fold.
     fn carry_out(&mut self, no: AlertNo, at: Timestamp) {
-        for i in 0..self.effects.len() {
-            match self.effects[i] {
-                Effect::Ended { route, endpoint } => self.ended(no, endpoint, route),
-                Effect::Missed(endpoint) => self.move_chain(no, endpoint, at, false),
-                Effect::Reached(endpoint) => self.move_chain(no, endpoint, at, true),
-                Effect::Answered(endpoint) => self.tell_answer(no, endpoint),
+        let (alerts, dispatcher, context) = (&mut self.alerts, &mut self.dispatcher, &self.context);
+        for i in 0..alerts.effects.len() {
+            match alerts.effects[i] {
+                Effect::Ended { route, endpoint } => {
+                    dispatcher.release(no, endpoint, route, alerts, &context.parts);
+                }
+                Effect::Missed(endpoint) => {
+                    alerts.move_chain(no, endpoint, at, false, |route| dispatcher.routes.has_receipts(route));
+                }
+                Effect::Reached(endpoint) => {
+                    alerts.move_chain(no, endpoint, at, true, |route| dispatcher.routes.has_receipts(route));
+                }
+                Effect::Answered(endpoint) => {
+                    self.publisher.publish_answer(no, endpoint, alerts, dispatcher, context);
+                }
             }
         }
-        self.effects.clear();
-    }
-
-    fn has_news(&self, no: AlertNo) -> bool {
-        let metas = self.live_alerts.get(&no).and_then(|live| live.metas.as_ref());
-        metas.is_some_and(|metas| !metas.happened.is_empty())
-    }
-
-    fn ended(&mut self, no: AlertNo, endpoint: EndpointNo, route: u16) {
-        let Some(live) = self.live_alerts.get(&no) else { return };
-        let lane = live.lane() as usize;
-        let Some(place) = self.route_table.place(route) else { return };
-        let units = match live.slip(endpoint) {
-            Some(slip) => u64::from(slip.units),
-            None => self.estimate(no, place),
-        };
-        let lane = &mut self.route_table.list[place].lanes[lane];
-        lane.under_way = lane.under_way.saturating_sub(units);
-    }
-
-    /// Somebody was reached, or missed, by one device: what of the others?
-    pub fn move_chain(&mut self, no: AlertNo, endpoint: EndpointNo, at: Timestamp, reached: bool) {
-        let Some(live) = self.live_alerts.get(&no) else { return };
-        let Some(chains) = &live.chains else { return };
-        let standing = |at: EndpointNo| live.standing(at, |route| self.route_table.has_receipts(route));
-        let moves = if reached { chains.spared(endpoint, standing) } else { chains.next(endpoint, standing) };
-        self.apply_moves(no, &moves, at);
-    }
-
-    pub fn apply_moves(&mut self, no: AlertNo, moves: &[Move], at: Timestamp) {
-        let Some(live) = self.live_alerts.get_mut(&no) else { return };
-        for moved in moves {
-            match *moved {
-                Move::Activate(next) => live.edit(next, at, |hot| {
-                    hot.state = DeliveryState::Planned;
-                    hot.reason = Reason::None;
-                }),
-                Move::NotNeeded(later) => live.edit(later, at, |hot| {
-                    hot.state = DeliveryState::Excluded;
-                    hot.reason = Reason::NotNeeded;
-                }),
-            }
-        }
-        if !moves.is_empty() {
-            self.touch(no);
-        }
+        alerts.effects.clear();
     }
 }

@@ -1,10 +1,12 @@
-//! The routes as dispatch sees them: what is under way on each lane, and whether they can send.
+//! RouteTable holds the routes as dispatch sees them: the units under way on each lane, and whether they can
+//! send.
 
-use super::actor::{Appended, bus_error};
+use super::actor::bus_error;
+use super::dispatcher::Appended;
 use crate::api::{EngineError, Parts};
 use crate::plan::{Classifier, Tiers, ahead_units_max};
 use crate::record::StringTable;
-use records::{Lane, RouteHealth, segment_topic};
+use records::{AttemptRef, Lane, RouteHealth, segment_topic};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -27,7 +29,7 @@ pub struct RouteEntry {
     pub no: u16,
     /// Each lane.
     pub lanes: [LaneState; 3],
-    /// What its gateway last said.
+    /// The health its gateway published last.
     pub health: Option<RouteHealth>,
     /// Units given to it so far, over its weight: who has least goes next among equals.
     pub given: f64,
@@ -91,8 +93,8 @@ impl RouteTable {
             list.push(RouteEntry { no: words.route_no(&route.name), lanes, health: None, given: 0.0 });
         }
         let mut places = vec![None; words.route_count()];
-        for (place, way) in list.iter().enumerate() {
-            places[usize::from(way.no)] = Some(place);
+        for (place, entry) in list.iter().enumerate() {
+            places[usize::from(entry.no)] = Some(place);
         }
         Ok(RouteTable { classifier: Arc::new(Classifier::new(routes)), list, places, tiers: Vec::new() })
     }
@@ -102,12 +104,22 @@ impl RouteTable {
         self.places.get(usize::from(no)).copied().flatten()
     }
 
-    /// Does the network of this route tell what became of a message?
+    /// The route with this name.
+    pub fn named(&self, name: &str) -> Option<&records::Route> {
+        self.classifier.routes().iter().find(|route| route.name == name)
+    }
+
+    /// The key of an attempt that its channel gives without the network's answer.
+    pub fn own_key(&self, route: &str, of: AttemptRef) -> Option<u64> {
+        channels::of(self.named(route)?.channel)?.own_key(of.alert, of.endpoint)
+    }
+
+    /// Does the network of this route send receipts?
     pub fn has_receipts(&self, no: u16) -> bool {
         self.place(no).is_some_and(|i| self.classifier.routes()[i].receipts)
     }
 
-    /// The way among a class that takes the next segment: the first tier that is up, there the one that was
+    /// The route of a class that takes the next segment: the first tier that is up, there the one that was
     /// given least for its weight among those with room. Nothing if none has room, or none is up.
     pub fn choose(&mut self, class: u16, lane: Lane) -> Option<(usize, u64)> {
         let tiers = self.tiers(class);
@@ -118,7 +130,7 @@ impl RouteTable {
             .min_by(|(a, _), (b, _)| self.list[*a].given.total_cmp(&self.list[*b].given))
     }
 
-    /// The routes of a class, asked for once.
+    /// The routes of a class, computed once.
     fn tiers(&mut self, class: u16) -> Arc<Tiers> {
         let place = usize::from(class);
         if self.tiers.len() <= place {
@@ -152,7 +164,7 @@ impl RouteTable {
     /// The oldest index of the topic of outcomes that a gateway may still need after a crash.
     pub fn outcomes_needed_from(&mut self) -> Option<u64> {
         let mut oldest: Option<u64> = None;
-        for lane in self.list.iter_mut().flat_map(|way| way.lanes.iter_mut()) {
+        for lane in self.list.iter_mut().flat_map(|entry| entry.lanes.iter_mut()) {
             let low = lane.group.low_water();
             while lane.segments.front().is_some_and(|(index, _)| *index < low) {
                 lane.segments.pop_front();

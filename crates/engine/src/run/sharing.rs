@@ -1,15 +1,16 @@
-//! Duties of the engine's actor as one of several processes: it looks whether it still leads, reads the bus
-//! without waiting for it, appends segments at a head it knows, reads of accepted alerts, and answers
-//! requests of others.
+//! Sharing is for one of several processes: it reads the bus in the background, finds accepted alerts, reads
+//! the health of all nodes, and answers requests of other processes. It owns the reads and responses under
+//! way.
 
-use super::actor::{BackgroundResult, EngineActor, bus_error, store_error};
-use super::command::{ActorCommand, Reply, Solved};
+use super::actor::{BackgroundResult, bus_error, store_error};
+use super::command::{ActorCommand, Reply};
+use super::context::Context;
+use super::dispatcher::Dispatcher;
 use super::solving::is_unsolved;
 use crate::api::{EngineError, Parts};
-use crate::messages::Steered;
-use crate::shared::{Nodes, RpcCall, RpcRequest, RpcResponse, RpcResult, Term, kept_briefly, latest};
+use crate::shared::{Nodes, RpcCall, RpcRequest, RpcResponse, RpcResult, kept_briefly, latest};
 use futures_util::future::{BoxFuture, FutureExt};
-use records::{Alert, AlertNo, Segment, Timestamp};
+use records::{Alert, AlertNo};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,41 +19,39 @@ use tokio::sync::oneshot;
 /// Records of each source taken in one go, and their octets.
 const RECORDS_AT_ONCE: usize = 512;
 const OCTETS_AT_ONCE: usize = 1024 * 1024;
-/// After a failure a source is read again so much later, and an append is tried again.
+/// After a failure a source is read again so much later.
 const PAUSE: Duration = Duration::from_millis(200);
-/// The store is asked for unsolved alerts so often: what a lost word costs.
+/// The store is queried for unsolved alerts so often: the cost of a lost announcement.
 const UNSOLVED_EVERY: Duration = Duration::from_secs(3);
-/// Questions of others that wait for their answers; more are refused.
-const ANSWERING_MAX: usize = 16_384;
-/// Processes whose topics of answers are kept open; the memory begins anew when it is full.
-const ASKERS_MAX: usize = 256;
+/// Requests of others that wait for their responses; more are not read.
+const RESPONDING_MAX: usize = 16_384;
+/// Processes whose topics of responses are kept open; the memory begins anew when it is full.
+const REQUESTERS_MAX: usize = 256;
 /// Keys of processes that are gone are looked for so often.
 const FORGET_EVERY: Duration = Duration::from_secs(30);
 
-/// What is read from the bus.
+/// A topic that is read in the background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BusSource {
     Outcomes,
     Intake,
     Accepted,
-    Asks,
+    Requests,
 }
 
-/// What only one of several processes needs.
+/// See the module.
 pub struct Sharing {
-    pub term: Term,
     nodes: Nodes,
     accepted: Followed,
-    asks: Followed,
+    requests: Followed,
     /// Reads under way, by [`BusSource`].
     reading: [bool; 4],
-    askers: FxHashMap<String, Arc<dyn bus::Topic>>,
-    answering: usize,
+    /// Topics of responses, by process.
+    requesters: FxHashMap<String, Arc<dyn bus::Topic>>,
+    responding: usize,
     unsolved_at: Option<Instant>,
-    unsolved_asked: bool,
+    unsolved_queried: bool,
     forgot_at: Instant,
-    /// It was heard that another leads.
-    pub lost: bool,
 }
 
 /// A topic that is read on and on.
@@ -61,282 +60,151 @@ struct Followed {
     next: u64,
 }
 
-/// May what only the leader may do be done? One process alone always may.
-#[derive(Clone)]
-pub struct LeaderGuard(Option<Term>);
-
-impl LeaderGuard {
-    pub fn holds(&self) -> bool {
-        self.0.as_ref().is_none_or(Term::holds)
-    }
-
-    /// The error of what was not done since another may lead.
-    pub fn passed() -> bus::BusError {
-        bus::BusError::Unreachable { why: "this process no longer leads; another does, or will".into() }
-    }
+/// A request of another process, as the actor carries it out.
+pub enum LeaderRequest {
+    /// Solve an alert of the store, if that was not done; the reply comes when it is solved.
+    Solve(AlertNo, Reply<super::Solved>),
+    Command(ActorCommand),
 }
+
+/// The response to a request, once it is there.
+pub type PendingResponse = BoxFuture<'static, Result<RpcResult, EngineError>>;
 
 impl Sharing {
     /// Opens its topics; may block.
-    pub fn open(parts: &Parts, term: Term) -> Result<Sharing, EngineError> {
+    pub fn open(parts: &Parts) -> Result<Sharing, EngineError> {
         let followed = |topic: Arc<dyn bus::Topic>| Followed { next: topic.head(), topic };
-        let asks = parts.bus.topic_with(records::ASKS, &kept_briefly()).map_err(bus_error)?;
+        let requests = parts.bus.topic_with(records::ASKS, &kept_briefly()).map_err(bus_error)?;
         Ok(Sharing {
-            term,
             nodes: Nodes::default(),
             accepted: followed(parts.bus.topic(records::ACCEPTED).map_err(bus_error)?),
-            asks: followed(asks),
+            requests: followed(requests),
             reading: [false; 4],
-            askers: FxHashMap::default(),
-            answering: 0,
+            requesters: FxHashMap::default(),
+            responding: 0,
             unsolved_at: None,
-            unsolved_asked: false,
+            unsolved_queried: false,
             forgot_at: Instant::now(),
-            lost: false,
         })
     }
 
-    /// Goes to where the topics end now: what is accepted before is in the store, and who asked before asks
-    /// another.
+    /// Goes to where the topics end now: alerts accepted before are in the store, and a process that sent a
+    /// request before sends it to another leader.
     pub async fn catch_up(&mut self) -> Result<(), EngineError> {
         self.accepted.next = latest(&*self.accepted.topic).await?;
-        self.asks.next = latest(&*self.asks.topic).await?;
+        self.requests.next = latest(&*self.requests.topic).await?;
         Ok(())
-    }
-
-    fn followed(&mut self, source: BusSource) -> Option<&mut Followed> {
-        match source {
-            BusSource::Accepted => Some(&mut self.accepted),
-            BusSource::Asks => Some(&mut self.asks),
-            BusSource::Outcomes | BusSource::Intake => None,
-        }
-    }
-}
-
-impl EngineActor {
-    /// Of the term this owner has; 0 for a process that is alone.
-    pub fn epoch(&self) -> u64 {
-        self.sharing.as_ref().map_or(0, |sharing| sharing.term.epoch())
-    }
-
-    /// Another process leads, or may.
-    pub fn is_over(&self) -> bool {
-        self.sharing.as_ref().is_some_and(|sharing| sharing.lost || !sharing.term.holds())
-    }
-
-    pub fn guard(&self) -> LeaderGuard {
-        LeaderGuard(self.sharing.as_ref().map(|sharing| sharing.term.clone()))
     }
 
     /// A read of this source is under way: no use to wait until there is something to read.
     pub fn is_reading(&self, source: BusSource) -> bool {
-        self.sharing.as_ref().is_some_and(|sharing| sharing.reading[source as usize])
+        self.reading[source as usize]
     }
 
-    /// Resolves when others have said something.
-    pub fn hinted(&self) -> BoxFuture<'static, ()> {
-        let Some(sharing) = &self.sharing else { return futures_util::future::pending().boxed() };
-        let readable = |followed: &Followed, source: BusSource| match sharing.reading[source as usize] {
+    /// Resolves when other processes have published something.
+    pub fn readable(&self) -> BoxFuture<'static, ()> {
+        let readable = |followed: &Followed, source: BusSource| match self.is_reading(source) {
             true => futures_util::future::pending().boxed(),
             false => followed.topic.readable(followed.next),
         };
-        let accepted = readable(&sharing.accepted, BusSource::Accepted);
-        let asks = match sharing.answering < ANSWERING_MAX {
-            true => readable(&sharing.asks, BusSource::Asks),
+        let accepted = readable(&self.accepted, BusSource::Accepted);
+        let requests = match self.responding < RESPONDING_MAX {
+            true => readable(&self.requests, BusSource::Requests),
             false => futures_util::future::pending().boxed(),
         };
-        futures_util::future::select(accepted, asks).map(|_| ()).boxed()
+        futures_util::future::select(accepted, requests).map(|_| ()).boxed()
     }
 
-    /// Begins to read what came.
-    pub fn read_what_is_there(&mut self) {
-        if self.stopping.is_some() {
-            return;
+    /// Begins to read accepted alerts and requests, where there are any.
+    pub fn read_own(&mut self, context: &Context) {
+        if self.accepted.is_behind() {
+            let (topic, next) = (self.accepted.topic.clone(), self.accepted.next);
+            self.read(BusSource::Accepted, topic, next, context);
         }
-        let Some(sharing) = &self.sharing else { return };
-        let accepted = sharing.accepted.topic.head() > sharing.accepted.next;
-        let asks = sharing.asks.topic.head() > sharing.asks.next && sharing.answering < ANSWERING_MAX;
-        let takes = !self.status_events.is_full();
-        let outcomes = takes && self.outcomes.head() > self.next_outcome;
-        let intake = takes && self.intake.waiting() > 0 && self.intake.is_open(self.now());
-        let there = [
-            (BusSource::Outcomes, outcomes),
-            (BusSource::Intake, intake),
-            (BusSource::Accepted, accepted),
-            (BusSource::Asks, asks),
-        ];
-        there.into_iter().filter(|(_, is_there)| *is_there).for_each(|(source, _)| self.read(source));
+        if self.requests.is_behind() && self.responding < RESPONDING_MAX {
+            let (topic, next) = (self.requests.topic.clone(), self.requests.next);
+            self.read(BusSource::Requests, topic, next, context);
+        }
     }
 
-    fn read(&mut self, source: BusSource) {
-        let Some(sharing) = &mut self.sharing else { return };
-        if std::mem::replace(&mut sharing.reading[source as usize], true) {
+    /// Begins to read a source, unless that is under way.
+    pub fn read(&mut self, source: BusSource, topic: Arc<dyn bus::Topic>, next: u64, context: &Context) {
+        if std::mem::replace(&mut self.reading[source as usize], true) {
             return;
         }
-        let (topic, next) = match sharing.followed(source) {
-            Some(followed) => (followed.topic.clone(), followed.next),
-            None if source == BusSource::Intake => (self.intake.topic.clone(), self.intake.next),
-            None => (self.outcomes.clone(), self.next_outcome),
-        };
-        self.background.push(Box::pin(async move {
+        context.spawn(async move {
             let read = topic.fetch(next, RECORDS_AT_ONCE, OCTETS_AT_ONCE).await;
             if read.as_ref().map_or(true, Vec::is_empty) {
-                // Servers that do not answer, or do not have yet what we have heard of.
+                // Servers that do not answer, or do not have yet what was announced.
                 tokio::time::sleep(PAUSE).await;
             }
             BackgroundResult::Read(source, read)
-        }));
+        });
     }
 
-    /// Something was read.
-    pub fn was_read(&mut self, source: BusSource, read: Result<Vec<bus::Record>, bus::BusError>) {
-        let Some(sharing) = &mut self.sharing else { return };
-        sharing.reading[source as usize] = false;
-        let records = match read {
-            Ok(records) => records,
-            Err(error) => {
-                tracing::warn!(?source, %error, "the bus cannot be read now; it will be tried again");
-                return;
-            }
+    /// A read has ended. Gives its records; none if it failed.
+    pub fn end_read(
+        &mut self,
+        source: BusSource,
+        read: Result<Vec<bus::Record>, bus::BusError>,
+    ) -> Vec<bus::Record> {
+        self.reading[source as usize] = false;
+        let records = read.unwrap_or_else(|error| {
+            tracing::warn!(?source, %error, "the bus cannot be read now; it will be tried again");
+            Vec::new()
+        });
+        let followed = match source {
+            BusSource::Accepted => Some(&mut self.accepted),
+            BusSource::Requests => Some(&mut self.requests),
+            BusSource::Outcomes | BusSource::Intake => None,
         };
-        if let (Some(followed), Some(last)) = (sharing.followed(source), records.last()) {
+        if let (Some(followed), Some(last)) = (followed, records.last()) {
             followed.next = last.index + 1;
             let _ = followed.topic.trim(followed.next);
         }
-        let now = self.now();
-        match source {
-            BusSource::Outcomes => self.take_outcome_records(&records),
-            BusSource::Intake if self.intake.is_open(now) && self.stopping.is_none() => {
-                self.take_records(&records, now);
-            }
-            BusSource::Intake => {}
-            BusSource::Accepted => self.take_accepted(&records),
-            BusSource::Asks => records.iter().for_each(|record| self.take_ask(record)),
-        }
+        records
     }
 
-    fn take_accepted(&mut self, records: &[bus::Record]) {
-        for record in records {
-            // A hint alone: the store is asked too.
-            match records::decode_accepted(&record.octets) {
-                Ok(no) => self.look_up(no, None),
-                Err(error) => tracing::error!(
-                    topic = records::ACCEPTED, index = record.index, %error, "an accepted alert's number is skipped"
-                ),
-            }
-        }
-    }
-
-    /// Solves an alert of the store, if that was not done.
-    fn look_up(&mut self, no: AlertNo, reply: Option<Reply<Solved>>) {
-        if self.live_alerts.contains_key(&no) || self.solving.holds(no) {
-            return self.solve_once(no, None, reply);
-        }
-        let store = self.parts.store.clone();
-        self.background.push(Box::pin(async move {
-            let found = store.alert_by_no(no).await.map_err(store_error);
-            BackgroundResult::Found(no, found.map(|alert| alert.map(Box::new)), reply)
-        }));
-    }
-
-    /// An alert was looked for.
-    pub fn found(
-        &mut self,
-        no: AlertNo,
-        found: Result<Option<Box<Alert>>, EngineError>,
-        reply: Option<Reply<Solved>>,
-    ) {
-        match (found, reply) {
-            (Ok(alert), reply) => self.solve_once(no, alert, reply),
-            (Err(error), Some(reply)) => _ = reply.send(Err(error)),
-            (Err(error), None) => {
-                tracing::warn!(alert = no.0, %error, "an accepted alert could not be read; it will be tried again");
-                if self.sharing.is_none() {
-                    let now = self.now();
-                    self.solving.note_failed(no, now);
-                }
-            }
-        }
-    }
-
-    /// However often it is heard of, an alert is solved once.
-    pub fn solve_once(&mut self, no: AlertNo, alert: Option<Box<Alert>>, reply: Option<Reply<Solved>>) {
-        if self.solving.holds(no) {
-            return self.solving.wait_too(no, reply);
-        }
-        if self.live_alerts.contains_key(&no) {
-            let solved = self.solved_as_told(no);
-            if let Some(reply) = reply {
-                let _ = reply.send(solved.ok_or(EngineError::NotFound));
-            }
+    /// Every few seconds the store is queried for alerts whose announcement was lost.
+    pub fn find_unsolved(&mut self, context: &Context) {
+        let is_time = self.unsolved_at.is_none_or(|at| at.elapsed() >= UNSOLVED_EVERY);
+        if !is_time || self.unsolved_queried || context.is_stopping() {
             return;
         }
-        match alert {
-            Some(alert) if is_unsolved(&alert) => {
-                self.observe_all(&alert, Vec::new(), self.now());
-                self.solve(alert, reply);
-            }
-            _ => reply.into_iter().for_each(|reply| _ = reply.send(Err(EngineError::NotFound))),
-        }
-    }
-
-    /// What could not be solved before is looked for once more. Several processes find it in the store
-    /// anyway.
-    pub fn solve_again(&mut self, now: Timestamp) {
-        if self.stopping.is_none() {
-            self.solving.take_again(now).into_iter().for_each(|no| self.look_up(no, None));
-        }
-    }
-
-    /// Every few seconds the store is asked for alerts that nobody has told us of.
-    pub fn look_for_unsolved(&mut self) {
-        let Some(sharing) = &mut self.sharing else { return };
-        let is_time = sharing.unsolved_at.is_none_or(|at| at.elapsed() >= UNSOLVED_EVERY);
-        if !is_time || sharing.unsolved_asked || self.stopping.is_some() {
-            return;
-        }
-        sharing.unsolved_asked = true;
-        let store = self.parts.store.clone();
-        self.background.push(Box::pin(async move {
+        self.unsolved_queried = true;
+        let store = context.parts.store.clone();
+        context.spawn(async move {
             BackgroundResult::Unsolved(store.unfinished_alerts().await.map_err(store_error))
-        }));
+        });
     }
 
-    /// What the store said.
-    pub fn unsolved(&mut self, found: Result<Vec<Alert>, EngineError>) {
-        let Some(sharing) = &mut self.sharing else { return };
-        sharing.unsolved_asked = false;
-        sharing.unsolved_at = Some(Instant::now());
-        let found = match found {
-            Ok(found) => found,
-            Err(error) => {
-                tracing::warn!(%error, "the store cannot be asked for unsolved alerts now");
-                return;
-            }
-        };
-        for alert in found.into_iter().filter(is_unsolved) {
-            if self.solving.may_try(alert.no, self.now()) {
-                self.solve_once(alert.no, Some(Box::new(alert)), None);
-            }
-        }
+    /// The store has answered.
+    pub fn found_unsolved(&mut self, found: Result<Vec<Alert>, EngineError>) -> Vec<Alert> {
+        self.unsolved_queried = false;
+        self.unsolved_at = Some(Instant::now());
+        let mut found = found.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the store cannot be queried for unsolved alerts now");
+            Vec::new()
+        });
+        found.retain(is_unsolved);
+        found
     }
 
-    /// How the routes are, over all processes.
-    pub fn look_at_nodes(&mut self) {
-        let Some(sharing) = &mut self.sharing else { return };
+    /// The health of routes, over all processes.
+    pub fn read_health(&mut self, dispatcher: &mut Dispatcher, context: &Context) {
         let now = Instant::now();
-        sharing.nodes.hear(&*self.health, now);
-        for (i, route) in self.route_table.classifier.routes().iter().enumerate() {
-            self.route_table.list[i].health = sharing.nodes.health(&route.name, now);
+        self.nodes.read(&*dispatcher.health, now);
+        for (i, route) in dispatcher.routes.classifier.routes().iter().enumerate() {
+            dispatcher.routes.list[i].health = self.nodes.health(&route.name, now);
         }
-        if now.duration_since(sharing.forgot_at) < FORGET_EVERY {
+        if now.duration_since(self.forgot_at) < FORGET_EVERY {
             return;
         }
-        sharing.forgot_at = now;
-        let gone = sharing.nodes.forgotten(now);
-        let health = self.health.clone();
+        self.forgot_at = now;
+        let gone = self.nodes.forgotten(now);
+        let health = dispatcher.health.clone();
         if !gone.is_empty() {
-            self.send_out(async move {
+            context.spawn_logged(async move {
                 for key in gone {
                     health.set(&key, &[]).await.map_err(|error| error.to_string())?;
                 }
@@ -345,97 +213,37 @@ impl EngineActor {
         }
     }
 
-    /// Another process asks.
-    fn take_ask(&mut self, record: &bus::Record) {
-        let Some(RpcRequest { from, id, question }) = RpcRequest::decode(&record.octets) else {
-            tracing::warn!(index = record.index, "a question of another process cannot be read");
-            return;
-        };
-        let answer = self.put(question);
-        if let Some(sharing) = &mut self.sharing {
-            sharing.answering += 1;
-        }
-        self.background.push(Box::pin(async move {
-            let said = answer.await.map_err(Into::into);
-            BackgroundResult::Answered(from, RpcResponse { id, said })
-        }));
+    /// The response to a request of another process is awaited in the background.
+    pub fn await_response(&mut self, from: String, id: u64, response: PendingResponse, context: &Context) {
+        self.responding += 1;
+        context.spawn(async move {
+            let result = response.await.map_err(Into::into);
+            BackgroundResult::Answered(from, RpcResponse { id, result })
+        });
     }
 
-    /// Puts a question to ourselves.
-    fn put(&mut self, question: RpcCall) -> BoxFuture<'static, Result<RpcResult, EngineError>> {
-        match question {
-            RpcCall::Solve { no } => {
-                let (reply, answer) = oneshot::channel();
-                self.look_up(no, Some(reply));
-                said(answer, RpcResult::from)
-            }
-            RpcCall::Steer { no, verb } => {
-                let (reply, answer) = oneshot::channel();
-                self.obey(ActorCommand::Steer { no, verb, reply });
-                said(answer, |alert| RpcResult::Alert(Box::new(alert)))
-            }
-            RpcCall::Observe { no, observer, request } => {
-                self.obey(ActorCommand::Observe { no, observer, request });
-                done()
-            }
-            RpcCall::Unobserve { no, observer } => {
-                self.obey(ActorCommand::Unobserve { no, observer });
-                done()
-            }
-            RpcCall::Message { account, id } => {
-                let (reply, answer) = oneshot::channel();
-                self.obey(ActorCommand::Message { account, id, reply });
-                said(answer, |look| RpcResult::Message(look.map(|look| Box::new(look.into()))))
-            }
-            RpcCall::CancelMessage { account, id } => {
-                self.put_change(|reply| ActorCommand::CancelMessage { account, id, reply })
-            }
-            RpcCall::ReplaceMessage { account, id, change } => {
-                self.put_change(|reply| ActorCommand::ReplaceMessage { account, id, change, reply })
-            }
-            RpcCall::CancelMessages { account, wanted } => {
-                let (reply, answer) = oneshot::channel();
-                self.obey(ActorCommand::CancelMessages { account, wanted, reply });
-                said(answer, RpcResult::Count)
-            }
-        }
-    }
-
-    fn put_change(
-        &mut self,
-        command: impl FnOnce(Reply<Steered>) -> ActorCommand,
-    ) -> BoxFuture<'static, Result<RpcResult, EngineError>> {
-        let (reply, answer) = oneshot::channel();
-        self.obey(command(reply));
-        said(answer, RpcResult::Steered)
-    }
-
-    /// An answer is to be told.
-    pub fn answered(&mut self, to: String, answered: &RpcResponse) {
-        let guard = self.guard();
-        let Some(sharing) = &mut self.sharing else { return };
-        sharing.answering = sharing.answering.saturating_sub(1);
-        let topic = match sharing.askers.get(&to) {
+    /// A response is there: it is put on the topic of the process that sent the request.
+    pub fn respond(&mut self, to: String, response: &RpcResponse, context: &Context) {
+        let guard = context.guard();
+        self.responding = self.responding.saturating_sub(1);
+        let topic = match self.requesters.get(&to) {
             Some(topic) => topic.clone(),
-            None => {
-                let name = records::answers_topic(&to);
-                match self.parts.bus.topic_with(&name, &kept_briefly()) {
-                    Ok(topic) => {
-                        if sharing.askers.len() >= ASKERS_MAX {
-                            sharing.askers.clear();
-                        }
-                        sharing.askers.insert(to, topic.clone());
-                        topic
+            None => match context.parts.bus.topic_with(&records::answers_topic(&to), &kept_briefly()) {
+                Ok(topic) => {
+                    if self.requesters.len() >= REQUESTERS_MAX {
+                        self.requesters.clear();
                     }
-                    Err(error) => {
-                        tracing::warn!(to, %error, "a question of another process cannot be answered");
-                        return;
-                    }
+                    self.requesters.insert(to, topic.clone());
+                    topic
                 }
-            }
+                Err(error) => {
+                    tracing::warn!(to, %error, "a request of another process cannot be answered");
+                    return;
+                }
+            },
         };
-        let record = answered.encode();
-        self.send_out(async move {
+        let record = response.encode();
+        context.spawn_logged(async move {
             if !guard.holds() {
                 return Ok(());
             }
@@ -444,62 +252,70 @@ impl EngineActor {
     }
 }
 
-fn said<T: Send + 'static>(
+impl Followed {
+    fn is_behind(&self) -> bool {
+        self.topic.head() > self.next
+    }
+}
+
+/// A request of another process, with its sender and number; nothing if it cannot be read.
+pub fn decode_request(record: &bus::Record) -> Option<RpcRequest> {
+    let request = RpcRequest::decode(&record.octets);
+    if request.is_none() {
+        tracing::warn!(index = record.index, "a request of another process cannot be read");
+    }
+    request
+}
+
+/// A call as the actor carries it out, and its response.
+pub fn request_of(call: RpcCall) -> (LeaderRequest, PendingResponse) {
+    match call {
+        RpcCall::Solve { no } => {
+            let (reply, answer) = oneshot::channel();
+            (LeaderRequest::Solve(no, reply), result_of(answer, RpcResult::from))
+        }
+        RpcCall::Steer { no, verb } => {
+            let to_result = |alert| RpcResult::Alert(Box::new(alert));
+            command(|reply| ActorCommand::Steer { no, verb, reply }, to_result)
+        }
+        RpcCall::Observe { no, observer, request } => {
+            (LeaderRequest::Command(ActorCommand::Observe { no, observer, request }), done())
+        }
+        RpcCall::Unobserve { no, observer } => {
+            (LeaderRequest::Command(ActorCommand::Unobserve { no, observer }), done())
+        }
+        RpcCall::Message { account, id } => {
+            let to_result =
+                |look: Option<super::MessageLook>| RpcResult::Message(look.map(|look| Box::new(look.into())));
+            command(|reply| ActorCommand::Message { account, id, reply }, to_result)
+        }
+        RpcCall::CancelMessage { account, id } => {
+            command(|reply| ActorCommand::CancelMessage { account, id, reply }, RpcResult::Steered)
+        }
+        RpcCall::ReplaceMessage { account, id, change } => {
+            command(|reply| ActorCommand::ReplaceMessage { account, id, change, reply }, RpcResult::Steered)
+        }
+        RpcCall::CancelMessages { account, wanted } => {
+            command(|reply| ActorCommand::CancelMessages { account, wanted, reply }, RpcResult::Count)
+        }
+    }
+}
+
+fn command<T: Send + 'static>(
+    command: impl FnOnce(Reply<T>) -> ActorCommand,
+    to_result: impl FnOnce(T) -> RpcResult + Send + 'static,
+) -> (LeaderRequest, PendingResponse) {
+    let (reply, answer) = oneshot::channel();
+    (LeaderRequest::Command(command(reply)), result_of(answer, to_result))
+}
+
+fn result_of<T: Send + 'static>(
     answer: oneshot::Receiver<Result<T, EngineError>>,
-    say: impl FnOnce(T) -> RpcResult + Send + 'static,
-) -> BoxFuture<'static, Result<RpcResult, EngineError>> {
-    answer.map(|answer| answer.unwrap_or_else(|_| Err(super::gone())).map(say)).boxed()
+    to_result: impl FnOnce(T) -> RpcResult + Send + 'static,
+) -> PendingResponse {
+    answer.map(|answer| answer.unwrap_or_else(|_| Err(super::gone())).map(to_result)).boxed()
 }
 
-fn done() -> BoxFuture<'static, Result<RpcResult, EngineError>> {
+fn done() -> PendingResponse {
     futures_util::future::ready(Ok(RpcResult::Done)).boxed()
-}
-
-/// Moves the head of a topic of segments: what a process that no longer leads still has on its way to the old
-/// one is refused. Resolves to the head after it.
-pub async fn take_seat(
-    topic: &dyn bus::Topic,
-    fencing_record: &Segment,
-    term: &Term,
-) -> Result<u64, bus::BusError> {
-    let octets = fencing_record.encode();
-    while term.holds() {
-        let tried = match topic.latest().await {
-            Ok(head) => topic.append_at(head, &[&octets]).await,
-            Err(error) => Err(error),
-        };
-        match tried {
-            Ok(index) => return Ok(index + 1),
-            // Somebody was faster: after them, then.
-            Err(bus::BusError::Moved { .. }) => {}
-            Err(bus::BusError::Unreachable { .. }) => tokio::time::sleep(PAUSE).await,
-            Err(error) => return Err(error),
-        }
-    }
-    Err(LeaderGuard::passed())
-}
-
-/// Appends at a head that we know. Where it is not heard whether it is there, it is tried again at that same
-/// place, so that it is there once. [`bus::BusError::Moved`]: another leads.
-pub async fn append_seated(
-    topic: &dyn bus::Topic,
-    head: u64,
-    octets: &[u8],
-    term: &Term,
-) -> Result<u64, bus::BusError> {
-    while term.holds() {
-        match topic.append_at(head, &[octets]).await {
-            Err(moved @ bus::BusError::Moved { .. }) => match topic.fetch(head, 1, 1).await {
-                Ok(found) => {
-                    // No two segments are alike: each has attempts of its own.
-                    let is_ours = found.first().is_some_and(|it| it.index == head && it.octets == octets);
-                    return if is_ours { Ok(head) } else { Err(moved) };
-                }
-                Err(_) => tokio::time::sleep(PAUSE).await,
-            },
-            Err(bus::BusError::Unreachable { .. }) => tokio::time::sleep(PAUSE).await,
-            ended => return ended,
-        }
-    }
-    Err(LeaderGuard::passed())
 }

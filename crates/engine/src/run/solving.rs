@@ -1,14 +1,18 @@
-//! Solves run on threads of their own, a few at a time; the actor goes on meanwhile.
+//! Solving runs solves on threads of their own, a few at a time. It owns the alerts that wait for one, the
+//! replies that wait for them, and the alerts to be tried again.
 
-use super::actor::{EngineActor, store_error};
+use super::actor::{BackgroundResult, store_error};
+use super::alerts::Alerts;
 use super::command::{ActorCommand, Reply, Solved};
+use super::context::Context;
+use super::event_publisher::EventPublisher;
 use crate::api::{EngineError, Parts, Problem, Steer};
 use crate::dispatch::Wording;
 use crate::plan::{Chains, Classifier};
 use crate::record::LiveAlert;
 use crate::solve::audience::{To, parsed};
 use crate::solve::{GROUP_DEPTH_MAX, GroupSet, Matcher, Roster, Solver, strategy_of};
-use records::{Alert, AlertNo, AlertState, DeliveryState, RosterBlock, Strategy, Timestamp};
+use records::{Alert, AlertNo, AlertState, RosterBlock, Strategy, Timestamp};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,31 +32,39 @@ const AGAIN_AFTER_US: i64 = 60_000_000;
 const NOT_YET: &str = "nobody is told yet";
 const AGAIN: &str = "; it is tried again each minute";
 
-/// What is being solved, and who waits for it.
+/// See the module.
 #[derive(Default)]
 pub struct Solving {
     running: usize,
     queue: VecDeque<Box<Alert>>,
     waiters: FxHashMap<AlertNo, Vec<Reply<Solved>>>,
     verbs: FxHashMap<AlertNo, Vec<(Steer, Reply<Alert>)>>,
-    /// What could not be solved, and when that was.
-    failed: FxHashMap<AlertNo, Timestamp>,
+    /// Alerts that could not be solved, and when that was.
+    to_retry: FxHashMap<AlertNo, Timestamp>,
+}
+
+/// The parts that solving works on.
+pub struct SolveTargets<'a> {
+    pub alerts: &'a Alerts,
+    pub publisher: &'a mut EventPublisher,
+    pub classifier: &'a Arc<Classifier>,
+    pub context: &'a Context,
 }
 
 impl Solving {
-    /// It could not be solved.
-    pub fn note_failed(&mut self, no: AlertNo, now: Timestamp) {
-        self.failed.insert(no, now);
+    /// An alert could not be solved: it is tried again.
+    fn note_failed(&mut self, no: AlertNo, now: Timestamp) {
+        self.to_retry.insert(no, now);
     }
 
-    /// Whether it may be tried, or was tried in vain a short time ago.
+    /// May it be tried, or did that fail a short time ago?
     pub fn may_try(&self, no: AlertNo, now: Timestamp) -> bool {
-        self.failed.get(&no).is_none_or(|at| is_time_again(*at, now))
+        self.to_retry.get(&no).is_none_or(|at| is_time_again(*at, now))
     }
 
-    /// What is to be tried again now; it is forgotten with this.
+    /// The alerts to be tried again now; they are forgotten with this.
     pub fn take_again(&mut self, now: Timestamp) -> Vec<AlertNo> {
-        self.failed.extract_if(|_, at| is_time_again(*at, now)).map(|(no, _)| no).collect()
+        self.to_retry.extract_if(|_, at| is_time_again(*at, now)).map(|(no, _)| no).collect()
     }
 
     /// Is this alert being solved, or waiting for it?
@@ -65,9 +77,151 @@ impl Solving {
         self.verbs.entry(no).or_default().push((verb, reply));
     }
 
-    /// Somebody else waits for it.
-    pub fn wait_too(&mut self, no: AlertNo, reply: Option<Reply<Solved>>) {
+    /// Another reply waits for it.
+    fn wait_too(&mut self, no: AlertNo, reply: Option<Reply<Solved>>) {
         self.waiters.entry(no).or_default().extend(reply);
+    }
+
+    /// An alert came: it is solved, and its own callback observes it.
+    pub fn solve_new(
+        &mut self,
+        alert: Box<Alert>,
+        reply: Option<Reply<Solved>>,
+        targets: &mut SolveTargets<'_>,
+    ) {
+        targets.publisher.observe_all(&alert, Vec::new(), targets.context.now());
+        self.solve(alert, reply, targets.classifier, targets.context);
+    }
+
+    /// However often it is announced, an alert is solved once.
+    pub fn solve_once(
+        &mut self,
+        no: AlertNo,
+        alert: Option<Box<Alert>>,
+        reply: Option<Reply<Solved>>,
+        targets: &mut SolveTargets<'_>,
+    ) {
+        if self.holds(no) {
+            return self.wait_too(no, reply);
+        }
+        if targets.alerts.live.contains_key(&no) {
+            let solved = targets.alerts.solved(no, targets.context.now());
+            if let Some(reply) = reply {
+                let _ = reply.send(solved.ok_or(EngineError::NotFound));
+            }
+            return;
+        }
+        match alert {
+            Some(alert) if is_unsolved(&alert) => self.solve_new(alert, reply, targets),
+            _ => reply.into_iter().for_each(|reply| _ = reply.send(Err(EngineError::NotFound))),
+        }
+    }
+
+    /// Solves an alert of the store, if that was not done.
+    pub fn look_up(&mut self, no: AlertNo, reply: Option<Reply<Solved>>, targets: &mut SolveTargets<'_>) {
+        if targets.alerts.live.contains_key(&no) || self.holds(no) {
+            return self.solve_once(no, None, reply, targets);
+        }
+        let store = targets.context.parts.store.clone();
+        targets.context.spawn(async move {
+            let found = store.alert_by_no(no).await.map_err(store_error);
+            BackgroundResult::Found(no, found.map(|alert| alert.map(Box::new)), reply)
+        });
+    }
+
+    /// An alert was read from the store.
+    pub fn found(
+        &mut self,
+        no: AlertNo,
+        found: Result<Option<Box<Alert>>, EngineError>,
+        reply: Option<Reply<Solved>>,
+        targets: &mut SolveTargets<'_>,
+    ) {
+        match (found, reply) {
+            (Ok(alert), reply) => self.solve_once(no, alert, reply, targets),
+            (Err(error), Some(reply)) => _ = reply.send(Err(error)),
+            (Err(error), None) => {
+                tracing::warn!(alert = no.0, %error, "an accepted alert could not be read; it will be tried again");
+                if !targets.context.is_shared() {
+                    self.note_failed(no, targets.context.now());
+                }
+            }
+        }
+    }
+
+    /// An alert has to be solved.
+    pub fn solve(
+        &mut self,
+        alert: Box<Alert>,
+        reply: Option<Reply<Solved>>,
+        classifier: &Arc<Classifier>,
+        context: &Context,
+    ) {
+        self.waiters.entry(alert.no).or_default().extend(reply);
+        self.queue.push_back(alert);
+        self.start_solves(classifier, context);
+    }
+
+    fn start_solves(&mut self, classifier: &Arc<Classifier>, context: &Context) {
+        while self.running < AT_ONCE {
+            let Some(alert) = self.queue.pop_front() else { return };
+            self.running += 1;
+            let (parts, classifier, commands) =
+                (context.parts.clone(), classifier.clone(), context.commands.clone());
+            let epoch = context.epoch();
+            tokio::task::spawn_blocking(move || {
+                let no = alert.no;
+                let result = solve(&parts, &classifier, *alert, &Handle::current());
+                if let Some(commands) = commands.upgrade() {
+                    let _ = commands.blocking_send(ActorCommand::Solved { no, epoch, classifier, result });
+                }
+            });
+        }
+    }
+
+    /// A solve is through: the next begins. Gives the replies that wait for it.
+    pub fn ended(
+        &mut self,
+        no: AlertNo,
+        classifier: &Arc<Classifier>,
+        context: &Context,
+    ) -> Vec<Reply<Solved>> {
+        self.running -= 1;
+        self.start_solves(classifier, context);
+        self.waiters.remove(&no).unwrap_or_default()
+    }
+
+    /// The verbs that came before the solve was through.
+    pub fn take_deferred(&mut self, no: AlertNo) -> Vec<(Steer, Reply<Alert>)> {
+        self.verbs.remove(&no).unwrap_or_default()
+    }
+
+    /// It is tried again, unless a reply waits for it and says that it cannot be carried out: then it must
+    /// not be sent later. What is replied is written down first.
+    pub fn failed(
+        &mut self,
+        no: AlertNo,
+        error: EngineError,
+        waiters: Vec<Reply<Solved>>,
+        context: &Context,
+    ) {
+        let now = context.now();
+        let is_refused = matches!(error, EngineError::Unprocessable(_)) && !waiters.is_empty();
+        let (state, note) = if is_refused {
+            (AlertState::Cancelled, format!("refused: {error}"))
+        } else {
+            tracing::error!(alert = no.0, %error, "an alert could not be solved; it will be tried again in a minute");
+            self.note_failed(no, now);
+            (AlertState::Accepted, format!("{NOT_YET}: {error}{AGAIN}"))
+        };
+        let store = context.parts.store.clone();
+        context.spawn_logged(async move {
+            let written = write_note(&*store, no, state, &note, now).await;
+            for waiter in waiters {
+                let _ = waiter.send(Err(error.clone()));
+            }
+            written.map_err(|error| format!("why an alert could not be solved was not written down: {error}"))
+        });
     }
 }
 
@@ -78,104 +232,6 @@ pub fn is_unsolved(alert: &Alert) -> bool {
 
 fn is_time_again(failed: Timestamp, now: Timestamp) -> bool {
     now < failed || now.us_since(failed) >= AGAIN_AFTER_US
-}
-
-impl EngineActor {
-    /// An alert has to be solved.
-    pub fn solve(&mut self, alert: Box<Alert>, reply: Option<Reply<Solved>>) {
-        self.solving.waiters.entry(alert.no).or_default().extend(reply);
-        self.solving.queue.push_back(alert);
-        self.start_solves();
-    }
-
-    fn start_solves(&mut self) {
-        while self.solving.running < AT_ONCE {
-            let Some(alert) = self.solving.queue.pop_front() else { return };
-            self.solving.running += 1;
-            let (parts, classifier, me) =
-                (self.parts.clone(), self.route_table.classifier.clone(), self.me.clone());
-            let epoch = self.epoch();
-            tokio::task::spawn_blocking(move || {
-                let no = alert.no;
-                let result = solve(&parts, &classifier, *alert, &Handle::current());
-                if let Some(me) = me.upgrade() {
-                    let _ = me.blocking_send(ActorCommand::Solved { no, epoch, classifier, result });
-                }
-            });
-        }
-    }
-
-    /// A solve is through. Routes that changed meanwhile have other classes than those that it gave.
-    pub fn solved(
-        &mut self,
-        no: AlertNo,
-        classifier: &Arc<Classifier>,
-        result: Result<(Box<LiveAlert>, u64), EngineError>,
-    ) {
-        self.solving.running -= 1;
-        self.start_solves();
-        let waiters = self.solving.waiters.remove(&no).unwrap_or_default();
-        match result {
-            Ok((live, _people)) => {
-                self.take_in(*live);
-                if !Arc::ptr_eq(classifier, &self.route_table.classifier) {
-                    self.reclassify(no);
-                }
-                let solved = self.solved_as_told(no);
-                for waiter in waiters {
-                    let _ = waiter.send(solved.clone().ok_or(EngineError::NotFound));
-                }
-            }
-            Err(error) => self.could_not_solve(no, error, waiters),
-        }
-        for (verb, reply) in self.solving.verbs.remove(&no).unwrap_or_default() {
-            self.steer(no, verb, reply);
-        }
-    }
-
-    /// It is tried again, unless who waits for it hears that it cannot be carried out: then it must not be
-    /// sent later. What people are told is written down first.
-    fn could_not_solve(&mut self, no: AlertNo, error: EngineError, waiters: Vec<Reply<Solved>>) {
-        let now = self.now();
-        let is_refused = matches!(error, EngineError::Unprocessable(_)) && !waiters.is_empty();
-        let (state, note) = if is_refused {
-            (AlertState::Cancelled, format!("refused: {error}"))
-        } else {
-            tracing::error!(alert = no.0, %error, "an alert could not be solved; it will be tried again in a minute");
-            self.solving.note_failed(no, now);
-            (AlertState::Accepted, format!("{NOT_YET}: {error}{AGAIN}"))
-        };
-        let store = self.parts.store.clone();
-        self.send_out(async move {
-            let written = write_note(&*store, no, state, &note, now).await;
-            for waiter in waiters {
-                let _ = waiter.send(Err(error.clone()));
-            }
-            written.map_err(|error| format!("why an alert could not be solved was not written down: {error}"))
-        });
-    }
-
-    /// An alert comes into memory.
-    pub fn take_in(&mut self, live: LiveAlert) {
-        let no = live.alert.no;
-        self.intake.register(&live.alert);
-        if !live.alert.state.is_final() {
-            self.running.insert(no);
-        }
-        self.live_alerts.insert(no, live);
-        self.touch(no);
-    }
-
-    pub fn solved_as_told(&self, no: AlertNo) -> Option<Solved> {
-        let live = self.live_alerts.get(&no)?;
-        let left_out = live.tally.in_state(DeliveryState::Excluded);
-        let reasons = crate::report::report(live, &self.words, self.now(), None, |_| None).reasons;
-        Some(Solved {
-            alert: live.alert.clone(),
-            endpoints: live.len() as u32 - left_out,
-            excluded: reasons.into_iter().collect(),
-        })
-    }
 }
 
 /// What is over by now is not tried again. A verb may have ended it meanwhile: that stays.

@@ -1,15 +1,17 @@
-//! A start: rows, then the outcomes after them, then the segments that nobody acknowledged. What is left over
-//! is planned.
+//! Start of the actor: rows, then the outcomes after them, then the segments that no gateway acknowledged.
+//! What is left over is planned.
 
-use super::actor::{EngineActor, bus_error, store_error};
-use super::command::ActorCommand;
+use super::actor::{BackgroundResult, EngineActor, bus_error, store_error};
+use super::alerts::Alerts;
+use super::dispatcher::FoundSegment;
 use super::solving::{has_order, is_unsolved};
 use crate::api::{EngineError, Parts};
 use crate::plan::{Chains, Classifier};
 use crate::record::CarrierIds;
-use crate::record::delivery_cell::{BEGUN, IN_SEGMENT, NO_ROUTE};
+use crate::record::delivery_cell::IN_SEGMENT;
 use crate::record::{LiveAlert, StringTable};
 use crate::shared::latest;
+use futures_util::stream::StreamExt;
 use records::{
     Alert, AlertNo, AlertState, DeliveryState, EndpointNo, ROSTER_BLOCK_ENDPOINTS, Reason, RosterBlock,
     RosterEntry, Segment, Timestamp,
@@ -26,11 +28,11 @@ const SEGMENTS_MAX: usize = 100_000;
 /// Picks up where the last run ended; the actor is ready to run afterwards.
 pub async fn start(owner: &mut EngineActor) -> Result<(), EngineError> {
     let ends = ends(owner).await?;
-    let store = owner.parts.store.clone();
+    let store = owner.context.parts.store.clone();
     let folded_to = store.folded_to().await.map_err(store_error)?;
-    owner.folding.folded_to = folded_to;
-    owner.folding.intake_to = store.intake_to().await.map_err(store_error)?;
-    owner.next_outcome = folded_to.max(owner.outcomes.low());
+    owner.sql_fold.folded_to = folded_to;
+    owner.sql_fold.intake_to = store.intake_to().await.map_err(store_error)?;
+    owner.outcomes.next = folded_to.max(owner.outcomes.topic.low());
     load_carrier_ids(owner, ends.ids)?;
     let mut unsolved = Vec::new();
     for alert in store.unfinished_alerts().await.map_err(store_error)? {
@@ -40,36 +42,36 @@ pub async fn start(owner: &mut EngineActor) -> Result<(), EngineError> {
         }
     }
     close_all_but_the_last(owner);
-    note_all_asked(owner).await?;
-    let crashed = owner.next_outcome < ends.outcomes || owner.folding.intake_to < ends.intake;
-    if crashed || owner.sharing.is_some() {
-        remember_told(owner).await?;
+    expect_all_replies(owner).await?;
+    let crashed = owner.outcomes.next < ends.outcomes || owner.sql_fold.intake_to < ends.intake;
+    if crashed || owner.context.is_shared() {
+        remember_events(owner).await?;
     }
-    owner.replay_intake(ends.intake).await?;
+    replay_intake(owner, ends.intake).await?;
     // Gateways of other processes go on meanwhile: what has become of a segment that is acknowledged now is
     // replayed below.
     let segments = find_segments(owner)?;
     let outcomes_to = match owner.sharing {
-        Some(_) => latest(&*owner.outcomes).await?,
+        Some(_) => latest(&*owner.outcomes.topic).await?,
         None => ends.outcomes,
     };
     replay(owner, outcomes_to)?;
     let lost = segments.len();
-    for (place, lane, index, segment) in segments {
-        mark_segment(owner, place, lane, index, &segment);
+    for found in segments {
+        owner.dispatcher.resume(&found, &mut owner.alerts, &owner.context);
     }
     mark_orphans(owner);
     tracing::info!(
-        alerts = owner.live_alerts.len(),
+        alerts = owner.alerts.live.len(),
         unsolved = unsolved.len(),
         segments = lost,
         "the engine is up"
     );
     for alert in unsolved {
-        owner.solve(Box::new(alert), None);
+        owner.solving.solve(Box::new(alert), None, &owner.dispatcher.routes.classifier, &owner.context);
     }
-    let all: Vec<AlertNo> = owner.live_alerts.keys().copied().collect();
-    all.into_iter().for_each(|no| owner.touch(no));
+    let all: Vec<AlertNo> = owner.alerts.live.keys().copied().collect();
+    all.into_iter().for_each(|no| owner.alerts.touch(no));
     Ok(())
 }
 
@@ -83,29 +85,31 @@ struct Ends {
 /// Where they end now. Of several processes the one that begins to lead first moves the heads of the
 /// segments: whatever was appended by another is below from then on.
 async fn ends(owner: &mut EngineActor) -> Result<Ends, EngineError> {
-    let ids = owner.folding.ids_topic().clone();
-    if owner.sharing.is_none() {
+    let ids = owner.sql_fold.ids_topic().clone();
+    if !owner.context.is_shared() {
         return Ok(Ends {
-            outcomes: owner.outcomes.head(),
+            outcomes: owner.outcomes.topic.head(),
             intake: owner.intake.topic.head(),
             ids: ids.head(),
         });
     }
-    owner.take_fencing_records().await?;
+    if let Some(term) = owner.context.term() {
+        owner.dispatcher.take_fencing_records(term).await?;
+    }
     if let Some(sharing) = &mut owner.sharing {
         sharing.catch_up().await?;
     }
     Ok(Ends {
-        outcomes: latest(&*owner.outcomes).await?,
+        outcomes: latest(&*owner.outcomes.topic).await?,
         intake: latest(&*owner.intake.topic).await?,
         ids: latest(&*ids).await?,
     })
 }
 
-async fn remember_told(owner: &mut EngineActor) -> Result<(), EngineError> {
-    let bus = owner.parts.bus.clone();
-    if owner.sharing.is_some() {
-        for name in super::status_events::topics_of_words(&*bus).map_err(bus_error)? {
+async fn remember_events(owner: &mut EngineActor) -> Result<(), EngineError> {
+    let bus = owner.context.parts.bus.clone();
+    if owner.context.is_shared() {
+        for name in super::status_events::topics(&*bus).map_err(bus_error)? {
             latest(&*bus.topic(&name).map_err(bus_error)?).await?;
         }
     }
@@ -114,19 +118,26 @@ async fn remember_told(owner: &mut EngineActor) -> Result<(), EngineError> {
 
 async fn take_up(owner: &mut EngineActor, alert: Alert) -> Result<(), EngineError> {
     let no = alert.no;
-    let observers = owner.parts.store.observers(no).await.map_err(store_error)?;
-    let now = owner.now();
-    let intake_to = owner.parts.store.intake_to().await.map_err(store_error)?;
-    let live = load_to(&owner.parts, &owner.route_table.classifier, &mut owner.words, alert, now, intake_to)?;
-    owner.observe_all(&live.alert, observers, now);
-    owner.take_in(live);
+    let observers = owner.context.parts.store.observers(no).await.map_err(store_error)?;
+    let now = owner.context.now();
+    let intake_to = owner.context.parts.store.intake_to().await.map_err(store_error)?;
+    let live = load_to(
+        &owner.context.parts,
+        &owner.dispatcher.routes.classifier,
+        &mut owner.alerts.strings,
+        alert,
+        now,
+        intake_to,
+    )?;
+    owner.publisher.observe_all(&live.alert, observers, now);
+    owner.alerts.insert(live);
     Ok(())
 }
 
 /// Only the last message stream of a class takes messages.
 fn close_all_but_the_last(owner: &mut EngineActor) {
-    for no in owner.intake.closed() {
-        if let Some(metas) = owner.live_alerts.get_mut(&no).and_then(|live| live.metas.as_mut()) {
+    for no in owner.alerts.streams.closed() {
+        if let Some(metas) = owner.alerts.live.get_mut(&no).and_then(|live| live.metas.as_mut()) {
             metas.closed = true;
         }
     }
@@ -195,8 +206,8 @@ fn load_to(
 }
 
 fn load_carrier_ids(owner: &mut EngineActor, to: u64) -> Result<(), EngineError> {
-    let topic = owner.folding.ids_topic().clone();
-    let oldest = owner.now().plus_s(-i64::from(owner.parts.settings.carrier_ids_s));
+    let topic = owner.sql_fold.ids_topic().clone();
+    let oldest = owner.context.now().plus_s(-i64::from(owner.context.parts.settings.carrier_ids_s));
     let mut from = topic.low();
     let mut needed = None;
     while from < to {
@@ -209,7 +220,7 @@ fn load_carrier_ids(owner: &mut EngineActor, to: u64) -> Result<(), EngineError>
                 .unwrap_or_default();
             if moment >= oldest {
                 needed.get_or_insert(record.index);
-                owner.ids.load(&record.octets, owner.now());
+                owner.outcomes.carrier_ids.load(&record.octets, owner.context.now());
             }
         }
     }
@@ -219,36 +230,59 @@ fn load_carrier_ids(owner: &mut EngineActor, to: u64) -> Result<(), EngineError>
 
 /// Folds what stands below `to`, and perhaps some behind it.
 fn replay(owner: &mut EngineActor, to: u64) -> Result<(), EngineError> {
-    while owner.next_outcome < to {
-        let records =
-            owner.outcomes.read(owner.next_outcome, RECORDS_AT_ONCE, OCTETS_AT_ONCE).map_err(bus_error)?;
+    while owner.outcomes.next < to {
+        let records = owner
+            .outcomes
+            .topic
+            .read(owner.outcomes.next, RECORDS_AT_ONCE, OCTETS_AT_ONCE)
+            .map_err(bus_error)?;
         if records.is_empty() {
             break;
         }
-        for record in records {
-            owner.next_outcome = record.index + 1;
-            owner.outcome_at = (record.index, 0);
-            owner.replay_batch(&record.octets);
-        }
+        owner.take_outcomes(&records, true);
     }
     Ok(())
 }
 
-/// A segment: the place of its route, its lane and its index there.
-type Found = (usize, usize, u64, Segment);
+/// Takes the messages that came before the start to where they were.
+async fn replay_intake(owner: &mut EngineActor, to: u64) -> Result<(), EngineError> {
+    let in_sql = owner.context.parts.store.intake_to().await.map_err(store_error)?;
+    owner.intake.begin_replay(in_sql, to);
+    while owner.intake.is_replaying() {
+        let before = owner.intake.next;
+        owner.take_intake();
+        while owner.intake.opening > 0 {
+            match owner.context.background.next().await {
+                Some(BackgroundResult::Opened(opened)) => {
+                    if let Some(error) = opened.error() {
+                        return Err(store_error(error.clone()));
+                    }
+                    owner.background_result(BackgroundResult::Opened(opened));
+                }
+                Some(other) => owner.background_result(other),
+                None => break,
+            }
+        }
+        if owner.intake.next == before && owner.intake.is_paused() {
+            return Err(EngineError::Internal("the topic of intake cannot be read".into()));
+        }
+    }
+    owner.intake.publish_taken();
+    Ok(())
+}
 
 /// What stands in segments that no gateway acknowledged is under way, unless an outcome has ended it.
-fn find_segments(owner: &EngineActor) -> Result<Vec<Found>, EngineError> {
+fn find_segments(owner: &EngineActor) -> Result<Vec<FoundSegment>, EngineError> {
     let mut found = Vec::new();
-    for (place, way) in owner.route_table.list.iter().enumerate() {
-        for (lane_no, lane) in way.lanes.iter().enumerate() {
+    for (place, entry) in owner.dispatcher.routes.list.iter().enumerate() {
+        for (lane_no, lane) in entry.lanes.iter().enumerate() {
             for index in lane.group.unacknowledged(SEGMENTS_MAX) {
                 if let Some(record) = lane.topic.read(index, 1, OCTETS_AT_ONCE).map_err(bus_error)?.pop()
                     && record.index == index
                     && let Ok(segment) = Segment::decode(&record.octets)
                     && !segment.is_fencing_record()
                 {
-                    found.push((place, lane_no, index, segment));
+                    found.push(FoundSegment { place, lane: lane_no, index, segment });
                 }
             }
         }
@@ -256,78 +290,42 @@ fn find_segments(owner: &EngineActor) -> Result<Vec<Found>, EngineError> {
     Ok(found)
 }
 
-fn mark_segment(owner: &mut EngineActor, place: usize, lane: usize, index: u64, segment: &Segment) {
-    let estimate = owner.estimate(segment.alert, place);
-    let (weigher, classifier) = (owner.parts.weigher.clone(), owner.route_table.classifier.clone());
-    let route = &classifier.routes()[place];
-    let now = owner.now();
-    let way = &mut owner.route_table.list[place];
-    way.lanes[lane].segments.push_back((index, segment.outcomes_from));
-    let no = way.no;
-    let channel = owner.route_table.classifier.routes()[place].channel;
-    let Some(live) = owner.live_alerts.get_mut(&segment.alert) else { return };
-    for entry in &segment.entries {
-        let Some(hot) = live.hot(entry.endpoint) else { continue };
-        let under_way =
-            hot.last < entry.attempt || (hot.last == entry.attempt && hot.state == DeliveryState::Submitted);
-        if !under_way || hot.flags & IN_SEGMENT != 0 {
-            continue;
-        }
-        live.edit(entry.endpoint, now, |hot| {
-            hot.flags |= IN_SEGMENT;
-            if hot.last < entry.attempt {
-                hot.flags &= !BEGUN;
-            }
-            hot.last = entry.attempt;
-            if hot.route == NO_ROUTE {
-                hot.route = no;
-            }
-        });
-        if segment.answer {
-            owner.asked.note(channel, &entry.address, no, (segment.alert, entry.endpoint));
-        }
-        let units = match &entry.own {
-            Some(own) if live.metas.is_some() && route.rate > 0.0 => {
-                u64::from(weigher.units(route, own).max(1))
-            }
-            _ => estimate,
-        };
-        live.set_units(entry.endpoint, units);
-        owner.route_table.list[place].lanes[lane].under_way += units;
-    }
-}
-
-/// What was about to be written by a route that is no longer configured has nobody left to say what became of
-/// it.
+/// No outcome will come of attempts that were about to be written by a route that is no longer configured.
 fn mark_orphans(owner: &mut EngineActor) {
-    let all: Vec<AlertNo> = owner.live_alerts.keys().copied().collect();
+    let all: Vec<AlertNo> = owner.alerts.live.keys().copied().collect();
     for no in all {
-        let Some(live) = owner.live_alerts.get(&no) else { continue };
-        let is_orphan = |hot: &crate::record::delivery_cell::DeliveryCell| {
-            hot.state == DeliveryState::Submitted && hot.flags & IN_SEGMENT == 0
+        let Some(live) = owner.alerts.live.get(&no) else { continue };
+        let is_orphan = |cell: &crate::record::delivery_cell::DeliveryCell| {
+            cell.state == DeliveryState::Submitted && cell.flags & IN_SEGMENT == 0
         };
         let orphans: Vec<EndpointNo> =
-            live.each().filter(|(_, hot)| is_orphan(hot)).map(|(at, _)| at).collect();
+            live.each().filter(|(_, cell)| is_orphan(cell)).map(|(at, _)| at).collect();
         for endpoint in orphans {
             owner.take_orphan(no, endpoint);
         }
     }
 }
 
-/// Everybody who was asked and may still answer, the oldest question first. Most alerts are over long before
-/// their answers come.
-async fn note_all_asked(owner: &mut EngineActor) -> Result<(), EngineError> {
-    let now = owner.now();
-    for alert in owner.parts.store.asking_alerts(now).await.map_err(store_error)? {
+/// Replies of everybody who may still answer, the oldest alert first. Most alerts are over long before their
+/// answers come.
+async fn expect_all_replies(owner: &mut EngineActor) -> Result<(), EngineError> {
+    let now = owner.context.now();
+    for alert in owner.context.parts.store.asking_alerts(now).await.map_err(store_error)? {
         let no = alert.no;
-        match owner.live_alerts.remove(&no) {
+        match owner.alerts.live.remove(&no) {
             Some(live) => {
-                note_asked(owner, &live);
-                owner.live_alerts.insert(no, live);
+                expect_replies(&mut owner.alerts, &owner.context.parts, &live);
+                owner.alerts.live.insert(no, live);
             }
             None if alert.state.is_final() => {
-                let live = load(&owner.parts, &owner.route_table.classifier, &mut owner.words, alert, now)?;
-                note_asked(owner, &live);
+                let live = load(
+                    &owner.context.parts,
+                    &owner.dispatcher.routes.classifier,
+                    &mut owner.alerts.strings,
+                    alert,
+                    now,
+                )?;
+                expect_replies(&mut owner.alerts, &owner.context.parts, &live);
             }
             None => {}
         }
@@ -335,18 +333,18 @@ async fn note_all_asked(owner: &mut EngineActor) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Everybody who was sent something that asks for an answer.
-fn note_asked(owner: &mut EngineActor, live: &LiveAlert) {
+/// Replies of everybody who was sent something that asks for an answer are for this alert.
+fn expect_replies(alerts: &mut Alerts, parts: &Parts, live: &LiveAlert) {
     if !live.alert.request.require_answer {
         return;
     }
     let mut at = EndpointNo(0);
-    while let Ok(Some(block)) = owner.parts.store.roster_block(live.alert.no, at) {
+    while let Ok(Some(block)) = parts.store.roster_block(live.alert.no, at) {
         for (i, entry) in block.entries.iter().enumerate() {
             let endpoint = EndpointNo(block.first.0 + i as u32);
-            let (Some(channel), Some(hot)) = (entry.channel, live.hot(endpoint)) else { continue };
-            if hot.last > 0 {
-                owner.asked.note(channel, &entry.address, hot.route, (live.alert.no, endpoint));
+            let (Some(channel), Some(cell)) = (entry.channel, live.cell(endpoint)) else { continue };
+            if cell.last > 0 {
+                alerts.replies.note(channel, &entry.address, cell.route, (live.alert.no, endpoint));
             }
         }
         at = EndpointNo(block.first.0 + ROSTER_BLOCK_ENDPOINTS as u32);
@@ -359,7 +357,7 @@ impl EngineActor {
         if self.solving.holds(no) {
             return false;
         }
-        let alert = match wait_for(self.parts.store.alert_by_no(no)) {
+        let alert = match wait_for(self.context.parts.store.alert_by_no(no)) {
             // Of one that is not solved there is nothing to read back: taken in, it would be done without
             // anybody.
             Ok(Some(alert)) if is_unsolved(&alert) => return false,
@@ -370,75 +368,23 @@ impl EngineActor {
                 return false;
             }
         };
-        let now = self.now();
-        match load(&self.parts, &self.route_table.classifier, &mut self.words, alert, now) {
+        let now = self.context.now();
+        match load(
+            &self.context.parts,
+            &self.dispatcher.routes.classifier,
+            &mut self.alerts.strings,
+            alert,
+            now,
+        ) {
             Ok(mut live) => {
                 live.finished = live.finished.map(|_| now);
-                note_asked(self, &live);
-                self.take_in(live);
+                expect_replies(&mut self.alerts, &self.context.parts, &live);
+                self.alerts.insert(live);
                 true
             }
             Err(error) => {
                 tracing::error!(alert = no.0, %error, "an alert cannot be read back");
                 false
-            }
-        }
-    }
-
-    /// Observers of an alert: its own callback, and those that registered later.
-    pub fn observe_all(
-        &mut self,
-        alert: &Alert,
-        later: Vec<(u64, records::CallbackRequest)>,
-        now: Timestamp,
-    ) {
-        if let Some(request) = &alert.request.callback {
-            self.publisher.observe(alert.no, 0, request.clone(), now);
-        }
-        for (id, request) in later {
-            self.publisher.observe(alert.no, id, request, now);
-        }
-    }
-
-    /// Routes changed: what may take whom is asked anew.
-    pub fn change_routes(&mut self, routes: Vec<records::Route>) -> Result<(), EngineError> {
-        let mut route_table =
-            super::route_table::RouteTable::of(&self.parts, routes.clone(), &mut self.words)?;
-        Arc::make_mut(&mut self.parts).routes = routes;
-        let mut gone = Vec::new();
-        for old in std::mem::take(&mut self.route_table.list) {
-            match route_table.place(old.no) {
-                Some(place) => {
-                    route_table.list[place].lanes = old.lanes;
-                    route_table.list[place].given = old.given;
-                }
-                None => gone.extend(old.lanes.into_iter().flat_map(|lane| lane.queue)),
-            }
-        }
-        self.route_table = route_table;
-        gone.iter().for_each(|queued| self.take_back(&queued.of));
-        self.health_seen = u64::MAX;
-        self.estimates.clear();
-        let running: Vec<AlertNo> = self.running.iter().copied().collect();
-        for no in running {
-            self.reclassify(no);
-            self.touch(no);
-        }
-        Ok(())
-    }
-
-    pub fn reclassify(&mut self, no: AlertNo) {
-        let Some(live) = self.live_alerts.get(&no) else { return };
-        let is_standing = live.metas.is_some();
-        for endpoint in live.waiting() {
-            let entry = if is_standing {
-                self.letter(no, endpoint)
-            } else {
-                let block = self.block(no, endpoint);
-                block.and_then(|block| block.entries.get((endpoint.0 - block.first.0) as usize).cloned())
-            };
-            if let (Some(entry), Some(live)) = (entry, self.live_alerts.get_mut(&no)) {
-                live.reclassify(endpoint, &entry, &self.route_table.classifier);
             }
         }
     }
@@ -459,58 +405,6 @@ pub fn wait_for<T>(future: impl Future<Output = T>) -> T {
         match future.as_mut().poll(&mut context) {
             Poll::Ready(value) => return value,
             Poll::Pending => std::thread::park(),
-        }
-    }
-}
-
-impl EngineActor {
-    /// Does what it is told.
-    pub fn obey(&mut self, command: ActorCommand) {
-        match command {
-            ActorCommand::Accepted { alert, solved } => {
-                if self.sharing.is_some() {
-                    // The store may have told us of it before.
-                    return self.solve_once(alert.no, Some(alert), solved);
-                }
-                let now = self.now();
-                self.observe_all(&alert, Vec::new(), now);
-                self.solve(alert, solved);
-            }
-            ActorCommand::Solved { no, epoch, classifier, result } if epoch == self.epoch() => {
-                self.solved(no, &classifier, result);
-            }
-            // Of an earlier term of ours: it was begun anew.
-            ActorCommand::Solved { .. } => {}
-            ActorCommand::Look { no, reply } => {
-                let now = self.now();
-                let look = self.live_alerts.get(&no).map(|live| live.alert.clone()).zip(self.report(no, now));
-                let _ = reply.send(look.map(|(alert, report)| super::command::Look { alert, report }));
-            }
-            ActorCommand::Deliveries { no, wanted, reply } => _ = reply.send(self.deliveries(no, wanted)),
-            ActorCommand::Steer { no, verb, reply } => self.steer(no, verb, reply),
-            ActorCommand::Watch { no, reply } => {
-                let watch = self.running.contains(&no) || self.solving.holds(no);
-                let _ = reply.send(watch.then(|| self.publisher.watch(no)));
-            }
-            ActorCommand::Observe { no, observer, request } => {
-                let now = self.now();
-                self.publisher.observe(no, observer, request, now);
-            }
-            ActorCommand::Unobserve { no, observer } => self.publisher.unobserve(no, observer),
-            ActorCommand::Routes { routes, reply } => _ = reply.send(self.change_routes(routes)),
-            ActorCommand::Parties { parties, keywords, reply } => {
-                let parts = Arc::make_mut(&mut self.parts);
-                parts.parties.clone_from(&parties);
-                parts.settings.keywords = keywords.clone();
-                self.mo_routing.change(parties, keywords);
-                let _ = reply.send(());
-            }
-            ActorCommand::Message { .. }
-            | ActorCommand::CancelMessage { .. }
-            | ActorCommand::ReplaceMessage { .. }
-            | ActorCommand::CancelMessages { .. } => self.obey_message(command),
-            ActorCommand::Health { reply } => _ = reply.send(self.how_it_stands()),
-            ActorCommand::Stop { reply } => self.stopping = Some(reply),
         }
     }
 }

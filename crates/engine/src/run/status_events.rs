@@ -1,76 +1,101 @@
-//! Status events for clients: of their messages as they asked, and messages from people. It is on the bus
-//! before SQL has what it speaks of, so that a crash may repeat it but not lose it.
+//! StatusEvents publishes to clients the status of their messages as they requested, and messages from
+//! people. An event is on the bus before SQL has the change it reports, so that a crash may repeat it but not
+//! lose it.
 
-use super::actor::{BackgroundResult, EngineActor};
-use super::sharing::LeaderGuard;
+use super::actor::BackgroundResult;
+use super::alerts::Alerts;
+use super::context::{Context, LeaderGuard};
+use super::meter::EventMeter;
 use crate::record::MessageEvent;
 use crate::report::{Values, expand};
 use records::{
-    AlertNo, ClientEvent, EndpointNo, MessageClient, MessageId, MessageStatus, Notice, NoticeVerb,
-    RosterEntry, ShortText, Timestamp, client_topic,
+    AlertNo, ClientEvent, MessageClient, MessageId, MessageStatus, Notice, NoticeVerb, RosterEntry,
+    ShortText, Timestamp, client_topic,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// Words that wait for the bus at most; beyond, outcomes and intake wait.
+/// Events that wait for the bus at most; beyond, outcomes and intake wait.
 const WAITING_MAX: u64 = 200_000;
-/// Words of one append: what any bus takes as one.
+/// Events of one append: as many as any bus takes as one.
 const AT_ONCE: usize = 1_000;
 /// After a failure (a full disk) the next try waits so long, in microseconds.
 const PAUSE_US: i64 = 1_000_000;
-/// A platform is told for so long, in seconds.
-const TOLD_S: i64 = 24 * 3600;
-/// Words of the last run that are looked at after a crash, over all clients.
+/// A request to a platform is tried for so long, in seconds.
+const NOTICE_TRIED_S: i64 = 24 * 3600;
+/// Events of the last run that are read after a crash, over all clients.
 const REMEMBERED_MAX: u64 = 2_000_000;
 /// Octets of them read in one go.
 const READ_OCTETS: usize = 4 * 1024 * 1024;
 /// Topics of clients of the SMPP server.
-const TOLD_PREFIX: &str = "told/";
+const CLIENT_TOPICS: &str = "told/";
 /// Characters of a message that a receipt repeats (SMPP 3.4, appendix B).
 const BEGINNING_CHARACTERS: usize = 20;
 
-/// What waits to be told.
-#[derive(Default)]
+/// See the module.
 pub struct StatusEvents {
     queues: FxHashMap<Option<String>, Vec<Vec<u8>>>,
     topics: FxHashMap<Option<String>, Arc<dyn bus::Topic>>,
-    /// Words that were said, and those of them that are on the bus.
-    pub said: u64,
-    pub written: u64,
+    /// Events that were queued since the start, and those of them that are on the bus.
+    queued: u64,
+    published: u64,
     under_way: bool,
     paused_until: Option<Timestamp>,
-    /// What the last run said after the fold that this one began with, by its hash: it is said once.
+    /// Events the last run published after the fold that this one began with, by hash: each is published
+    /// once.
     before: FxHashSet<u64>,
+    meter: EventMeter,
 }
 
-/// Words for one topic: a client's (by its `system_id`), or notices.
+/// Events for one topic: a client's (by its `system_id`), or notices.
 pub struct EventBatch {
     to: Option<String>,
     topic: Arc<dyn bus::Topic>,
     records: Vec<Vec<u8>>,
 }
 
-/// Words are on the bus; the rest is not.
+/// Events are on the bus; the rest is not.
 pub struct EventsPublished {
     written: usize,
     left: Vec<EventBatch>,
     error: Option<bus::BusError>,
 }
 
+/// The network's text and id that come with an event; empty where there are none.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FromNetwork<'a> {
+    pub text: &'a str,
+    pub carrier_id: &'a str,
+}
+
 impl StatusEvents {
-    fn say(&mut self, to: Option<String>, record: Vec<u8>) {
+    pub fn new() -> StatusEvents {
+        StatusEvents {
+            queues: FxHashMap::default(),
+            topics: FxHashMap::default(),
+            queued: 0,
+            published: 0,
+            under_way: false,
+            paused_until: None,
+            before: FxHashSet::default(),
+            meter: EventMeter::new(),
+        }
+    }
+
+    fn queue(&mut self, to: Option<String>, record: Vec<u8>) {
         if !self.before.is_empty() && self.before.remove(&hash(to.as_deref(), &record)) {
             return;
         }
-        self.said += 1;
+        self.queued += 1;
         self.queues.entry(to).or_default().push(record);
     }
 
-    /// Reads what the last run said last, before anything is replayed: the same words come of it again.
+    /// Reads the last events of the last run, before anything is replayed: the replay gives the same ones
+    /// again.
     pub fn remember(&mut self, bus: &dyn bus::Bus) -> Result<(), bus::BusError> {
         let mut left = REMEMBERED_MAX;
-        for name in &topics_of_words(bus)? {
+        for name in &topics(bus)? {
             let topic = bus.topic(name)?;
             let mut from = topic.low().max(topic.head().saturating_sub(records::TOLD_TAIL.min(left)));
             while from < topic.head() && left > 0 {
@@ -84,82 +109,78 @@ impl StatusEvents {
         Ok(())
     }
 
-    /// SQL has what the last run spoke of.
+    /// SQL has the changes the last run reported.
     pub fn forget(&mut self) {
         self.before = FxHashSet::default();
     }
 
     /// More waits than should.
     pub fn is_full(&self) -> bool {
-        self.said - self.written > WAITING_MAX
+        self.queued - self.published > WAITING_MAX
     }
 
     /// Everything is on the bus.
     pub fn is_empty(&self) -> bool {
-        self.said == self.written
+        self.queued == self.published
     }
-}
 
-/// Where clients are told.
-pub fn topics_of_words(bus: &dyn bus::Bus) -> Result<Vec<String>, bus::BusError> {
-    let mut topics = bus.topics(TOLD_PREFIX)?;
-    topics.push(records::NOTICES.to_owned());
-    Ok(topics)
-}
+    /// The number of the last event, for [`StatusEvents::is_published`].
+    pub fn last(&self) -> u64 {
+        self.queued
+    }
 
-impl EngineActor {
-    /// Tells what happened to messages of these alerts and was not told yet.
-    pub fn tell_what_happened(&mut self) {
-        let touched: Vec<AlertNo> = self.touched.iter().copied().collect();
+    /// Are all events up to this number on the bus?
+    pub fn is_published(&self, last: u64) -> bool {
+        last <= self.published
+    }
+
+    /// Publishes the events of messages of the alerts touched, as far as that was not done.
+    pub fn publish_touched(&mut self, alerts: &mut Alerts) {
+        let touched: Vec<AlertNo> = alerts.touched.iter().copied().collect();
         for no in touched {
-            self.tell_fates(no, "", "");
+            self.publish(no, alerts, FromNetwork::default());
         }
     }
 
-    /// Tells what happened to messages of an alert, with the network's words and id where there are any.
-    pub fn tell_fates(&mut self, no: AlertNo, text: &str, carrier_id: &str) {
-        let Some(live) = self.live_alerts.get_mut(&no) else { return };
-        let Some(metas) = live.metas.as_mut().filter(|metas| !metas.happened.is_empty()) else { return };
-        for happened in std::mem::take(&mut metas.happened) {
-            let Some(entry) = self.letter(no, happened.endpoint) else { continue };
-            let route = self.route_of(no, happened.endpoint);
-            self.tell_fate(&happened, entry, route, text, carrier_id);
+    /// Publishes the events of messages of an alert.
+    pub fn publish(&mut self, no: AlertNo, alerts: &mut Alerts, from_network: FromNetwork<'_>) {
+        let Some(live) = alerts.live.get_mut(&no) else { return };
+        let Some(metas) = live.metas.as_mut().filter(|metas| !metas.events.is_empty()) else { return };
+        for event in std::mem::take(&mut metas.events) {
+            let Some(entry) = alerts.entry(no, event.endpoint) else { continue };
+            let cell = alerts.live.get(&no).and_then(|live| live.cell(event.endpoint));
+            let route = cell.and_then(|cell| alerts.strings.route(cell.route)).unwrap_or_default();
+            self.publish_one(&event, entry, route, from_network);
         }
     }
 
-    fn route_of(&self, no: AlertNo, endpoint: EndpointNo) -> String {
-        let hot = self.live_alerts.get(&no).and_then(|live| live.hot(endpoint));
-        hot.and_then(|hot| self.words.route(hot.route)).unwrap_or_default().to_owned()
-    }
-
-    fn tell_fate(
+    fn publish_one(
         &mut self,
-        happened: &MessageEvent,
+        event: &MessageEvent,
         entry: RosterEntry,
-        route: String,
-        text: &str,
-        carrier_id: &str,
+        route: &str,
+        FromNetwork { text, carrier_id }: FromNetwork<'_>,
     ) {
         let Some(message) = entry.message else { return };
-        self.meter.note_told(happened.event);
+        self.meter.note_published(event.event);
         match message.party {
             MessageClient::Smpp(system_id) => {
                 let status = MessageStatus {
                     id: message.id,
-                    event: happened.event,
-                    state: happened.state,
+                    event: event.event,
+                    state: event.state,
                     beginning: beginning(&message.short.text),
                     source: message.short.source,
                     to: entry.address,
                     dest: message.short.dest,
                     text: text.to_owned(),
                     carrier_id: carrier_id.to_owned(),
-                    route,
+                    route: route.to_owned(),
                     submitted: message.at,
-                    at: happened.at,
+                    at: event.at,
                     tell: message.tell,
                 };
-                self.status_events.say(Some(system_id), ClientEvent::Status(Box::new(status)).encode());
+                self.queue(Some(system_id), ClientEvent::Status(Box::new(status)).encode());
             }
             MessageClient::Platform(username) => {
                 let Some(url) = &message.tell.url else { return };
@@ -169,11 +190,11 @@ impl EngineActor {
                     text: text.as_bytes().into(),
                     person: &entry.address,
                     ours: &message.short.source.addr,
-                    at: Some(happened.at),
+                    at: Some(event.at),
                     id: &id,
-                    route: &route,
+                    route,
                     service: &username,
-                    event: Some(happened.event),
+                    event: Some(event.event),
                     submitted: Some(message.at),
                     beginning: &beginning,
                     url,
@@ -181,15 +202,15 @@ impl EngineActor {
                     given: &message.tell.values,
                     ..Values::default()
                 };
-                let stable = format!("{id}-{}", happened.event);
-                self.fetch(stable, expand(url, &values), happened.at);
+                let stable = format!("{id}-{}", event.event);
+                self.request(stable, expand(url, &values), event.at);
             }
             MessageClient::House => {}
         }
     }
 
-    /// A platform is told by a call of its address; `id` is the same if it has to be said again.
-    pub fn fetch(&mut self, id: String, url: String, at: Timestamp) {
+    /// Requests a platform's address; `id` is the same if the event has to be repeated.
+    pub fn request(&mut self, id: String, url: String, at: Timestamp) {
         let notice = Notice {
             id,
             alert: None,
@@ -198,69 +219,79 @@ impl EngineActor {
             content_type: String::new(),
             body: String::new(),
             at,
-            expires: at.plus_s(TOLD_S),
+            expires: at.plus_s(NOTICE_TRIED_S),
         };
-        self.status_events.say(None, notice.encode());
+        self.queue(None, notice.encode());
     }
 
-    /// A client of our SMPP server is told.
-    pub fn tell_client(&mut self, system_id: &str, told: &ClientEvent) {
-        self.status_events.say(Some(system_id.to_owned()), told.encode());
+    /// Publishes an event to a client of our SMPP server.
+    pub fn publish_to_client(&mut self, system_id: &str, event: &ClientEvent) {
+        self.queue(Some(system_id.to_owned()), event.encode());
     }
 
-    /// Puts on the bus what waits, one append after the other, so that each client hears in order.
-    pub fn flush_fates(&mut self, now: Timestamp) {
-        let paused = self.status_events.paused_until.is_some_and(|until| now < until);
-        if self.status_events.under_way || self.status_events.queues.is_empty() || paused {
+    /// Puts the queues on the bus, one append after the other, so that each client gets events in order.
+    pub fn flush(&mut self, context: &Context, now: Timestamp) {
+        let paused = self.paused_until.is_some_and(|until| now < until);
+        if self.under_way || self.queues.is_empty() || paused {
             return;
         }
-        let mut batches = Vec::with_capacity(self.status_events.queues.len());
-        for (to, records) in std::mem::take(&mut self.status_events.queues) {
-            match self.client_topic(&to) {
+        let mut batches = Vec::with_capacity(self.queues.len());
+        for (to, records) in std::mem::take(&mut self.queues) {
+            match self.topic(&to, &*context.parts.bus) {
                 Ok(topic) => batches.push(EventBatch { to, topic, records }),
                 Err(error) => {
-                    tracing::error!(?to, %error, "a party cannot be told; what it was to hear is dropped");
-                    self.status_events.written += records.len() as u64;
+                    tracing::error!(?to, %error, "a client's topic cannot be opened; its events are dropped");
+                    self.published += records.len() as u64;
                 }
             }
         }
-        self.status_events.under_way = true;
-        let guard = self.guard();
-        self.background
-            .push(Box::pin(async move { BackgroundResult::EventsPublished(write(batches, guard).await) }));
+        self.under_way = true;
+        let guard = context.guard();
+        context.spawn(async move { BackgroundResult::EventsPublished(append(batches, guard).await) });
     }
 
-    fn client_topic(&mut self, to: &Option<String>) -> Result<Arc<dyn bus::Topic>, bus::BusError> {
-        if let Some(topic) = self.status_events.topics.get(to) {
+    fn topic(
+        &mut self,
+        to: &Option<String>,
+        bus: &dyn bus::Bus,
+    ) -> Result<Arc<dyn bus::Topic>, bus::BusError> {
+        if let Some(topic) = self.topics.get(to) {
             return Ok(topic.clone());
         }
         let name =
             to.as_ref().map_or_else(|| records::NOTICES.to_owned(), |system_id| client_topic(system_id));
-        let topic = self.parts.bus.topic(&name)?;
-        self.status_events.topics.insert(to.clone(), topic.clone());
+        let topic = bus.topic(&name)?;
+        self.topics.insert(to.clone(), topic.clone());
         Ok(topic)
     }
 
-    /// Words are on the bus, or some could not be put there.
-    pub fn told(&mut self, told: EventsPublished) {
-        self.status_events.under_way = false;
-        self.status_events.written += told.written as u64;
-        if let Some(error) = told.error {
-            tracing::error!(%error, "parties cannot be told now; it will be tried again");
-            self.status_events.paused_until = Some(self.now().plus_us(PAUSE_US));
+    /// Events are on the bus, or some could not be put there.
+    pub fn flushed(&mut self, flushed: EventsPublished, context: &Context) {
+        self.under_way = false;
+        self.published += flushed.written as u64;
+        if let Some(error) = flushed.error {
+            tracing::error!(%error, "events cannot be published to clients now; it will be tried again");
+            self.paused_until = Some(context.now().plus_us(PAUSE_US));
         }
-        for batch in told.left {
-            // What was said meanwhile comes behind.
-            let queue = self.status_events.queues.entry(batch.to).or_default();
+        for batch in flushed.left {
+            // Later events come behind.
+            let queue = self.queues.entry(batch.to).or_default();
             let later = std::mem::replace(queue, batch.records);
             queue.extend(later);
         }
-        if self.stopping.is_some() && self.status_events.paused_until.is_some() {
-            // The next start tells it: SQL does not have what it speaks of.
-            self.status_events.queues.clear();
-            self.status_events.written = self.status_events.said;
+        if context.is_stopping() && self.paused_until.is_some() {
+            // The next start publishes them: SQL does not have the changes they report.
+            self.queues.clear();
+            self.published = self.queued;
         }
     }
+}
+
+/// The topics that events are published to.
+pub fn topics(bus: &dyn bus::Bus) -> Result<Vec<String>, bus::BusError> {
+    let mut topics = bus.topics(CLIENT_TOPICS)?;
+    topics.push(records::NOTICES.to_owned());
+    Ok(topics)
 }
 
 fn hash(to: Option<&str>, record: &[u8]) -> u64 {
@@ -270,15 +301,14 @@ fn hash(to: Option<&str>, record: &[u8]) -> u64 {
     }
 }
 
-/// What was said in a topic. Two words that share a hash among millions are less likely than a disk that
-/// lies.
+/// An event in a topic. Two events that share a hash among millions are less likely than a disk that lies.
 fn hash_in(topic: &str, record: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     (topic, record).hash(&mut hasher);
     hasher.finish()
 }
 
-async fn write(batches: Vec<EventBatch>, guard: LeaderGuard) -> EventsPublished {
+async fn append(batches: Vec<EventBatch>, guard: LeaderGuard) -> EventsPublished {
     let mut written = 0;
     let mut left = Vec::new();
     let mut error = None;
@@ -305,7 +335,7 @@ async fn write(batches: Vec<EventBatch>, guard: LeaderGuard) -> EventsPublished 
     EventsPublished { written, left, error }
 }
 
-/// A message's id as it is told outside.
+/// A message's id as it is published outside.
 pub fn message_id(id: MessageId) -> String {
     format!("{:016x}", id.0)
 }

@@ -1,34 +1,46 @@
-//! The sender's hand on a running alert; and looks at it.
+//! AlertControl changes the course of an alert (pause, resume, cancel, retry-failed) and publishes to
+//! gateways whether it may be sent. It owns the retained topic `control`.
 
-use super::actor::{EngineActor, store_error};
-use super::command::{Health, Reply, Wanted};
+use super::actor::{bus_error, store_error};
+use super::alerts::Alerts;
+use super::command::Reply;
+use super::context::Context;
 use super::solving::is_unsolved;
-use crate::api::{EngineError, Steer};
-use records::{Alert, AlertNo, AlertState, Control, ControlState, Delivery, DeliveryState, Reason};
+use crate::api::{EngineError, Parts, Steer};
+use records::{Alert, AlertNo, AlertState, Control, ControlState, Reason};
+use std::sync::Arc;
 
-/// Deliveries looked through for one page at most; a page may be short, its cursor goes on.
-const LOOKED_THROUGH_MAX: usize = 1_000_000;
 /// A cancelled alert's version is so far above the one that was read that neither the note of the solve that
 /// failed nor a solve that begins meanwhile writes over it: each adds one.
 const ABOVE: u32 = 3;
 /// The note of an alert that was cancelled.
 const CANCELLED: &str = "cancelled by its sender";
 
-impl EngineActor {
-    /// Changes an alert's course. The reply comes when it is on disk.
-    pub fn steer(&mut self, no: AlertNo, verb: Steer, reply: Reply<Alert>) {
-        if self.solving.holds(no) {
-            return self.solving.defer(no, verb, reply);
-        }
-        if !self.live_alerts.contains_key(&no) && !self.read_back(no) {
-            return self.steer_unsolved(no, verb, reply);
-        }
-        let Some(live) = self.live_alerts.get(&no) else { return };
+/// See the module.
+pub struct AlertControl {
+    topic: Arc<dyn bus::Retained>,
+}
+
+impl AlertControl {
+    pub fn new(parts: &Parts) -> Result<AlertControl, EngineError> {
+        Ok(AlertControl { topic: parts.bus.retained(records::CONTROL).map_err(bus_error)? })
+    }
+
+    /// Changes the course of an alert in memory. The reply comes when it is on disk. True if the alert ended.
+    pub fn steer(
+        &self,
+        no: AlertNo,
+        verb: Steer,
+        reply: Reply<Alert>,
+        alerts: &mut Alerts,
+        context: &Context,
+    ) -> bool {
+        let Some(live) = alerts.live.get(&no) else { return false };
         let state = live.alert.state;
-        // What stands in it is its clients' to take back; only the flow is ours to hold.
+        // Messages of a stream are cancelled one by one; only the flow is held here.
         if live.metas.is_some() && !matches!(verb, Steer::Pause | Steer::Resume) {
             let _ = reply.send(Err(EngineError::WrongState { state: "standing", verb: verb.name() }));
-            return;
+            return false;
         }
         let next = match (verb, state) {
             (Steer::Cancel, AlertState::Running | AlertState::Paused | AlertState::AwaitingApproval) => {
@@ -40,80 +52,41 @@ impl EngineActor {
             (Steer::RetryFailed, AlertState::Done) => AlertState::Running,
             _ => {
                 let _ = reply.send(Err(EngineError::WrongState { state: state.name(), verb: verb.name() }));
-                return;
+                return false;
             }
         };
-        self.carry_out_verb(no, verb, next);
-        self.write_and_reply(no, next, reply);
+        carry_out(no, verb, next, alerts, context);
+        self.write_and_reply(no, next, reply, alerts, context);
+        verb == Steer::Cancel
     }
 
-    /// One that could not be solved waits to be tried again: it can be cancelled, and that is all.
-    fn steer_unsolved(&mut self, no: AlertNo, verb: Steer, reply: Reply<Alert>) {
-        let (store, now) = (self.parts.store.clone(), self.now());
-        self.send_out(async move {
-            let found = store.alert_by_no(no).await.map_err(store_error);
-            let steered = match found {
-                Ok(Some(alert)) if verb != Steer::Cancel || !is_unsolved(&alert) => {
-                    Err(EngineError::WrongState { state: alert.state.name(), verb: verb.name() })
-                }
-                Ok(Some(alert)) => {
-                    let (state, version) = (AlertState::Cancelled, alert.version + ABOVE);
-                    let alert = Alert { state, version, note: CANCELLED.to_owned(), ..alert };
-                    let written = store.set_alert_state(no, state, version, CANCELLED, now).await;
-                    written.map(|()| alert).map_err(store_error)
-                }
-                Ok(None) => Err(EngineError::NotFound),
-                Err(error) => Err(error),
-            };
-            let _ = reply.send(steered);
-            Ok(())
-        });
-    }
-
-    fn carry_out_verb(&mut self, no: AlertNo, verb: Steer, next: AlertState) {
-        let now = self.now();
-        let Some(live) = self.live_alerts.get_mut(&no) else { return };
-        live.alert.state = next;
-        live.alert.version += 1;
-        live.alert.note.clear();
-        match verb {
-            Steer::Cancel => {
-                live.end_waiting(Reason::Cancelled, now);
-                live.alert.note = CANCELLED.to_owned();
-                live.finished = Some(now);
-                self.running.remove(&no);
-                self.publisher.note_end(no);
-            }
-            Steer::RetryFailed => {
-                live.retry_failed(now);
-                live.finished = None;
-                self.running.insert(no);
-            }
-            Steer::Pause | Steer::Resume | Steer::Approve => {}
-        }
-        self.touch(no);
-    }
-
-    /// Gateways are told first: what SQL says must already hold.
-    fn write_and_reply(&mut self, no: AlertNo, state: AlertState, reply: Reply<Alert>) {
-        let Some(live) = self.live_alerts.get(&no) else { return };
+    /// Gateways get it first: the state in SQL must already hold.
+    fn write_and_reply(
+        &self,
+        no: AlertNo,
+        state: AlertState,
+        reply: Reply<Alert>,
+        alerts: &Alerts,
+        context: &Context,
+    ) {
+        let Some(live) = alerts.live.get(&no) else { return };
         let alert = live.alert.clone();
-        let (retained, store, at) = (self.control.clone(), self.parts.store.clone(), self.now());
-        let told = match state {
+        let (topic, store, at) = (self.topic.clone(), context.parts.store.clone(), context.now());
+        let control = match state {
             AlertState::Cancelled => ControlState::Stop,
             AlertState::Paused => ControlState::Pause,
             _ => ControlState::Run,
         };
-        self.send_out(async move {
-            let control = Control { alert: no, state: told, version: alert.version }.encode();
-            let set = retained.set(&no.to_string(), &control).await.map_err(super::actor::bus_error);
+        context.spawn_logged(async move {
+            let control = Control { alert: no, state: control, version: alert.version }.encode();
+            let set = topic.set(&no.to_string(), &control).await.map_err(bus_error);
             let written = match set {
                 Ok(()) => {
                     match store.set_alert_state(no, alert.state, alert.version, &alert.note, at).await {
                         // A later state (a retry of nothing is done at once) was written meanwhile: that is
                         // the one to keep.
                         Ok(()) | Err(store::StoreError::Conflict { .. }) => Ok(()),
-                        Err(error) => Err(super::actor::store_error(error)),
+                        Err(error) => Err(store_error(error)),
                     }
                 }
                 Err(error) => Err(error),
@@ -124,31 +97,69 @@ impl EngineActor {
         });
     }
 
-    /// A page of deliveries of an alert in memory.
-    pub fn deliveries(&self, no: AlertNo, wanted: Wanted) -> Option<Vec<Delivery>> {
-        let live = self.live_alerts.get(&no)?;
-        let fits = |state: DeliveryState| wanted.state.is_none_or(|wanted| wanted == state);
-        let found = live
-            .each()
-            .skip(wanted.from.0 as usize)
-            .take(LOOKED_THROUGH_MAX)
-            .filter(|(_, hot)| fits(hot.state))
-            .take(wanted.limit);
-        Some(found.filter_map(|(endpoint, _)| live.delivery(endpoint, &self.words)).collect())
+    /// An alert is not to be sent any more.
+    pub fn stop(&self, no: AlertNo, alerts: &Alerts, context: &Context) {
+        let Some(live) = alerts.live.get(&no) else { return };
+        let control = Control { alert: no, state: ControlState::Stop, version: live.alert.version }.encode();
+        let topic = self.topic.clone();
+        context.spawn_logged(async move {
+            let set = topic.set(&no.to_string(), &control).await;
+            set.map_err(|error| format!("control of alert {no}: {error}"))
+        });
     }
 
-    /// How things stand.
-    pub fn how_it_stands(&self) -> Health {
-        let routes = self.route_table.classifier.routes().iter().zip(&self.route_table.list);
-        Health {
-            routes: routes.map(|(route, way)| (route.clone(), way.health.clone())).collect(),
-            backlog: self.outcomes.head().saturating_sub(self.next_outcome),
-            intake: self.intake.waiting(),
-            alerts: self.live_alerts.len(),
-            running: self.running.len(),
-            deliveries: self.live_alerts.values().map(crate::record::LiveAlert::len).sum(),
-            carrier_ids: self.ids.len(),
-            unmatched_receipts: self.ids.unmatched,
+    /// An alert left memory: gateways need not know of it any more.
+    pub fn clear(&self, no: AlertNo, context: &Context) {
+        let (topic, key) = (self.topic.clone(), no.to_string());
+        if topic.value(&key).is_some() {
+            context
+                .spawn_logged(async move { topic.set(&key, &[]).await.map_err(|error| error.to_string()) });
         }
     }
+}
+
+fn carry_out(no: AlertNo, verb: Steer, next: AlertState, alerts: &mut Alerts, context: &Context) {
+    let now = context.now();
+    let Some(live) = alerts.live.get_mut(&no) else { return };
+    live.alert.state = next;
+    live.alert.version += 1;
+    live.alert.note.clear();
+    match verb {
+        Steer::Cancel => {
+            live.end_waiting(Reason::Cancelled, now);
+            live.alert.note = CANCELLED.to_owned();
+            live.finished = Some(now);
+            alerts.running.remove(&no);
+        }
+        Steer::RetryFailed => {
+            live.retry_failed(now);
+            live.finished = None;
+            alerts.running.insert(no);
+        }
+        Steer::Pause | Steer::Resume | Steer::Approve => {}
+    }
+    alerts.touch(no);
+}
+
+/// An alert that could not be solved waits to be tried again: it can be cancelled, and that is all.
+pub fn steer_unsolved(no: AlertNo, verb: Steer, reply: Reply<Alert>, context: &Context) {
+    let (store, now) = (context.parts.store.clone(), context.now());
+    context.spawn_logged(async move {
+        let found = store.alert_by_no(no).await.map_err(store_error);
+        let steered = match found {
+            Ok(Some(alert)) if verb != Steer::Cancel || !is_unsolved(&alert) => {
+                Err(EngineError::WrongState { state: alert.state.name(), verb: verb.name() })
+            }
+            Ok(Some(alert)) => {
+                let (state, version) = (AlertState::Cancelled, alert.version + ABOVE);
+                let alert = Alert { state, version, note: CANCELLED.to_owned(), ..alert };
+                let written = store.set_alert_state(no, state, version, CANCELLED, now).await;
+                written.map(|()| alert).map_err(store_error)
+            }
+            Ok(None) => Err(EngineError::NotFound),
+            Err(error) => Err(error),
+        };
+        let _ = reply.send(steered);
+        Ok(())
+    });
 }

@@ -1,4 +1,4 @@
-//! An alert comes in: looked at as it stands, stored, and only then told to the actor.
+//! Submission of an alert: it is checked, stored, and only then given to the actor.
 
 use super::actor::store_error;
 use super::{ActorCommand, Engine, solving};
@@ -39,7 +39,7 @@ impl Engine {
         };
         self.inner.parts.texts.keep(alert.no, &wording);
         if !draft.wait_solved {
-            self.tell(ActorCommand::Accepted { alert: Box::new(alert.clone()), solved: None }).await?;
+            self.send(ActorCommand::Accepted { alert: Box::new(alert.clone()), solved: None }).await?;
             return Ok(Submitted { alert, fresh: true, endpoints: None, problems: Vec::new() });
         }
         let solved = self.solved(alert).await?;
@@ -91,9 +91,9 @@ impl Engine {
         let mut forecast = tokio::task::spawn_blocking(work)
             .await
             .map_err(|error| EngineError::Internal(error.to_string()))??;
-        forecast.problems.extend(health.routes.iter().filter_map(|(route, said)| {
+        forecast.problems.extend(health.routes.iter().filter_map(|(route, health)| {
             let down =
-                forecast.routes.contains_key(&route.name) && !said.as_ref().is_some_and(|said| said.up);
+                forecast.routes.contains_key(&route.name) && !health.as_ref().is_some_and(|health| health.up);
             down.then(|| Problem {
                 field: "routes".into(),
                 reason: format!("route {} is down now", route.name),
@@ -102,7 +102,7 @@ impl Engine {
         Ok(forecast)
     }
 
-    /// Everything that can be said of a request before anybody is looked up.
+    /// Everything that can be checked of a request before anybody is looked up.
     async fn check(
         &self,
         account: &str,

@@ -1,7 +1,7 @@
 //! Looks at alerts: those in memory through the actor, others read from SQL for the occasion.
 
 use super::actor::store_error;
-use super::command::{ActorCommand, Look, Question, Wanted};
+use super::command::{ActorCommand, DeliveryPage, Look, Question};
 use super::{Engine, starting};
 use crate::api::{AnswerGiven, AnswerView, DeliveryView, EngineError, Problem, RecipientView, Report};
 use crate::dispatch::TextCache;
@@ -35,7 +35,7 @@ impl Engine {
     }
 
     async fn look(&self, no: AlertNo) -> Result<Option<Look>, EngineError> {
-        self.ask(|reply| ActorCommand::Look { no, reply }).await
+        self.request(|reply| ActorCommand::Look { no, reply }).await
     }
 
     async fn cold_report(&self, alert: Alert) -> Result<Arc<Report>, EngineError> {
@@ -68,12 +68,12 @@ impl Engine {
     ) -> Result<(Vec<DeliveryView>, Option<EndpointNo>), EngineError> {
         let no = self.stored(account, id).await?.no;
         let limit = limit.clamp(1, PAGE_MAX);
-        let wanted = Wanted { state, from, limit };
-        let live = self.ask(|reply| ActorCommand::Deliveries { no, wanted, reply }).await?;
+        let page = DeliveryPage { state, from, limit };
+        let live = self.request(|reply| ActorCommand::Deliveries { no, page, reply }).await?;
         let parts = self.inner.parts.clone();
         let rows = match live {
             Some(rows) => rows,
-            None => self.cold_deliveries(no, wanted).await?,
+            None => self.cold_deliveries(no, page).await?,
         };
         let next =
             if rows.len() < limit { None } else { rows.last().map(|row| EndpointNo(row.endpoint.0 + 1)) };
@@ -85,7 +85,7 @@ impl Engine {
     }
 
     /// From SQL: rows that are absent are as the roster made them.
-    async fn cold_deliveries(&self, no: AlertNo, wanted: Wanted) -> Result<Vec<Delivery>, EngineError> {
+    async fn cold_deliveries(&self, no: AlertNo, page: DeliveryPage) -> Result<Vec<Delivery>, EngineError> {
         let alert = self
             .inner
             .parts
@@ -99,10 +99,9 @@ impl Engine {
             let now = (parts.clock)();
             let mut words = StringTable::default();
             let live = starting::load(&parts, &Classifier::new(Vec::new()), &mut words, alert, now)?;
-            let from = live.each().skip(wanted.from.0 as usize);
-            let fitting = from
-                .filter(|(_, hot)| wanted.state.is_none_or(|state| state == hot.state))
-                .take(wanted.limit);
+            let from = live.each().skip(page.from.0 as usize);
+            let fitting =
+                from.filter(|(_, cell)| page.state.is_none_or(|state| state == cell.state)).take(page.limit);
             Ok(fitting.filter_map(|(endpoint, _)| live.delivery(endpoint, &words)).collect())
         };
         tokio::task::spawn_blocking(read).await.map_err(|error| EngineError::Internal(error.to_string()))?
@@ -118,8 +117,8 @@ impl Engine {
             .await
             .map_err(store_error)?
             .ok_or(EngineError::NotFound)?;
-        let wanted = Wanted { state: None, from: endpoint, limit: 1 };
-        let rows = match self.ask(|reply| ActorCommand::Deliveries { no: alert, wanted, reply }).await? {
+        let page = DeliveryPage { state: None, from: endpoint, limit: 1 };
+        let rows = match self.request(|reply| ActorCommand::Deliveries { no: alert, page, reply }).await? {
             Some(rows) => rows,
             None => {
                 self.inner.parts.store.deliveries_from(alert, endpoint, None, 1).await.map_err(store_error)?
@@ -240,10 +239,10 @@ fn question(
 ) -> Question {
     let request = &alert.request;
     let own = entry.language.as_ref().and_then(|language| request.texts.languages.get_key_value(language));
-    let said = own.map_or(&request.texts.default, |(_, texts)| texts);
+    let texts_of_language = own.map_or(&request.texts.default, |(_, texts)| texts);
     let mark = || entry.language.as_deref().and_then(Mark::of).unwrap_or_default();
     Question {
-        headline: said.headline.clone().or_else(|| request.headline.clone()).unwrap_or_default(),
+        headline: texts_of_language.headline.clone().or_else(|| request.headline.clone()).unwrap_or_default(),
         text: rendered(texts, alert, entry).unwrap_or_default(),
         choices: request.choices.clone(),
         answered,

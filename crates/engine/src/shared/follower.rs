@@ -54,8 +54,8 @@ pub struct Follower {
 
 /// What a background task came to.
 enum BackgroundResult {
-    /// Questions are on the bus, or could not be put there.
-    ReplyCorrelation(Vec<u64>, Result<(), EngineError>),
+    /// Requests are on the bus, or could not be put there.
+    RequestsSent(Vec<u64>, Result<(), EngineError>),
     Answers(Result<Vec<bus::Record>, bus::BusError>),
     /// How far outcomes and intake are in SQL.
     Progress(Result<(u64, u64), EngineError>),
@@ -114,14 +114,14 @@ impl Follower {
                 }
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
-            self.send_asks();
+            self.send_requests();
         }
     }
 
     /// Does what can be done here; asks the rest. What it was told to stop by comes back.
     fn obey(&mut self, command: ActorCommand) -> Option<tokio::sync::oneshot::Sender<()>> {
         if let ActorCommand::Accepted { alert, .. } = &command {
-            self.tell_accepted(alert.no);
+            self.announce(alert.no);
         }
         match self.asking.ask(command)? {
             // From SQL, then: a second behind at most.
@@ -131,8 +131,8 @@ impl Follower {
                 self.parts.routes = routes;
                 let _ = reply.send(Ok(()));
             }
-            ActorCommand::Parties { parties, keywords, reply } => {
-                self.parts.parties = parties;
+            ActorCommand::Clients { clients, keywords, reply } => {
+                self.parts.clients = clients;
                 self.parts.settings.keywords = keywords;
                 let _ = reply.send(());
             }
@@ -145,23 +145,23 @@ impl Follower {
     }
 
     /// The alert is safe in the store, which is asked for what is unsolved anyhow: this only makes it fast.
-    fn tell_accepted(&mut self, no: records::AlertNo) {
+    fn announce(&mut self, no: records::AlertNo) {
         let topic = self.accepted.clone();
         self.background.push(Box::pin(async move {
             if let Err(error) = topic.append(&[&records::encode_accepted(no)]).await {
-                tracing::warn!(alert = no.0, %error, "that an alert was accepted could not be told; it is found in the store");
+                tracing::warn!(alert = no.0, %error, "an accepted alert could not be announced; it is found in the store");
             }
             BackgroundResult::Done
         }));
     }
 
-    fn send_asks(&mut self) {
+    fn send_requests(&mut self) {
         while let Some((ids, records)) = self.asking.take_ready() {
             let topic = self.asking.asks.clone();
             self.background.push(Box::pin(async move {
                 let slices: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
                 let asked = topic.append(&slices).await.map(|_| ()).map_err(bus_error);
-                BackgroundResult::ReplyCorrelation(ids, asked)
+                BackgroundResult::RequestsSent(ids, asked)
             }));
         }
     }
@@ -180,8 +180,8 @@ impl Follower {
 
     fn background_result(&mut self, background_result: BackgroundResult) {
         match background_result {
-            BackgroundResult::ReplyCorrelation(_, Ok(())) | BackgroundResult::Done => {}
-            BackgroundResult::ReplyCorrelation(ids, Err(error)) => self.asking.not_asked(&ids, &error),
+            BackgroundResult::RequestsSent(_, Ok(())) | BackgroundResult::Done => {}
+            BackgroundResult::RequestsSent(ids, Err(error)) => self.asking.not_asked(&ids, &error),
             BackgroundResult::Answers(read) => {
                 self.reading = false;
                 match read {
@@ -212,7 +212,7 @@ impl Follower {
         }
         self.looked = Some(now);
         self.asking.give_up();
-        self.nodes.hear(&*self.health, now);
+        self.nodes.read(&*self.health, now);
         if std::mem::replace(&mut self.looking, true) {
             return;
         }
@@ -226,7 +226,7 @@ impl Follower {
 
     fn how_it_stands(&mut self) -> Health {
         let now = Instant::now();
-        self.nodes.hear(&*self.health, now);
+        self.nodes.read(&*self.health, now);
         let routes = self.parts.routes.iter();
         Health {
             routes: routes.map(|route| (route.clone(), self.nodes.health(&route.name, now))).collect(),

@@ -1,4 +1,4 @@
-//! The asker's side: a question to whoever leads, by the bus, with a bounded wait for the answer.
+//! The asker's side: a call to whoever leads, by the bus, with a bounded wait for the answer.
 
 use super::leader_rpc::{RpcCall, RpcRequest, RpcResponse, RpcResult, not_understood};
 use crate::api::{EngineError, Parts};
@@ -48,7 +48,7 @@ pub struct LeaderClient {
     pub answers: Arc<dyn bus::Topic>,
     /// Answers below were read, or were for an earlier life.
     pub next: u64,
-    /// The next question's number. It begins anywhere: what an earlier life asked is not taken for ours.
+    /// The next call's number. It begins anywhere: what an earlier life asked is not taken for ours.
     id: u64,
     waiting: FxHashMap<u64, (PendingCall, Instant)>,
     /// To be appended.
@@ -73,7 +73,7 @@ impl LeaderClient {
 
     /// Asks what a command asks; what cannot be asked of another process comes back.
     pub fn ask(&mut self, command: ActorCommand) -> Option<ActorCommand> {
-        let (question, waiting) = match command {
+        let (call, waiting) = match command {
             ActorCommand::Accepted { alert, solved: Some(reply) } => {
                 (RpcCall::Solve { no: alert.no }, PendingCall::Solved(reply))
             }
@@ -111,7 +111,7 @@ impl LeaderClient {
         if !matches!(waiting, PendingCall::Nobody) {
             self.waiting.insert(self.id, (waiting, Instant::now() + wait));
         }
-        self.ready.push(RpcRequest { from: self.node.clone(), id: self.id, question });
+        self.ready.push(RpcRequest { from: self.node.clone(), id: self.id, call });
         None
     }
 
@@ -143,7 +143,7 @@ impl LeaderClient {
                 continue;
             };
             if let Some((waiting, _)) = self.waiting.remove(&answered.id) {
-                waiting.answer(answered.said.map_err(EngineError::from));
+                waiting.answer(answered.result.map_err(EngineError::from));
             }
         }
         let _ = self.answers.trim(self.next);

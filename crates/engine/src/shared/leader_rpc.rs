@@ -1,7 +1,7 @@
 //! Requests to the leading process and its responses, as they stand on the bus.
 
 use crate::api::{EngineError, Problem, Steer};
-use crate::messages::{Steered, Wanted};
+use crate::messages::{MessageFilter, Steered};
 use crate::run::{MessageLook, Solved};
 use records::{Alert, AlertNo, AlertState, CallbackRequest, Delivery, Intake, MessageId, RosterEntry};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -11,20 +11,20 @@ const FORMAT: u8 = 1;
 /// Why an answer can be of no use.
 const NEWER: &str = "a process of another version leads; try again when all are of one";
 
-/// A question, and where its answer goes.
+/// A request, and where its response goes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RpcRequest {
-    /// The name of the process that asks: its answers go to [`records::answers_topic`] of it.
+    /// The name of the process that sends it: the response goes to [`records::answers_topic`] of it.
     pub from: String,
     /// Its number for it.
     pub id: u64,
-    pub question: RpcCall,
+    pub call: RpcCall,
 }
 
-/// What can be asked.
+/// A call of the leader.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum RpcCall {
-    /// Tell when it is solved.
+    /// Respond when it is solved.
     Solve { no: AlertNo },
     /// Change its course.
     Steer { no: AlertNo, verb: Steer },
@@ -34,22 +34,22 @@ pub enum RpcCall {
     Unobserve { no: AlertNo, observer: u64 },
     /// How does a message stand?
     Message { account: String, id: MessageId },
-    /// Take a message back.
+    /// Cancel a message.
     CancelMessage { account: String, id: MessageId },
-    /// Take all such messages back.
-    CancelMessages { account: String, wanted: Wanted },
-    /// A message says something else.
+    /// Cancel all such messages.
+    CancelMessages { account: String, wanted: MessageFilter },
+    /// Replace a message.
     ReplaceMessage { account: String, id: MessageId, change: Box<Intake> },
 }
 
-/// An answer to the question with this number.
+/// The response to the request with this number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RpcResponse {
     pub id: u64,
-    pub said: Result<RpcResult, RpcError>,
+    pub result: Result<RpcResult, RpcError>,
 }
 
-/// What can be answered.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum RpcResult {
     Solved { alert: Box<Alert>, endpoints: u32, excluded: Vec<(String, u64)> },
@@ -191,7 +191,7 @@ mod tests {
         let ask = RpcRequest {
             from: "a".into(),
             id: u64::MAX,
-            question: RpcCall::Steer { no: AlertNo(7), verb: Steer::RetryFailed },
+            call: RpcCall::Steer { no: AlertNo(7), verb: Steer::RetryFailed },
         };
         assert_eq!(RpcRequest::decode(&ask.encode()), Some(ask.clone()));
         let octets = ask.encode();
@@ -217,9 +217,9 @@ mod tests {
             EngineError::Internal("broken".into()),
         ];
         for error in errors {
-            let answered = RpcResponse { id: 1, said: Err(error.clone().into()) };
+            let answered = RpcResponse { id: 1, result: Err(error.clone().into()) };
             let heard = RpcResponse::decode(&answered.encode()).unwrap();
-            assert_eq!(EngineError::from(heard.said.unwrap_err()), error);
+            assert_eq!(EngineError::from(heard.result.unwrap_err()), error);
         }
     }
 }

@@ -210,9 +210,9 @@ impl Member {
         });
         up.take().map(|up| up.send(Ok(())));
         let rest = owner.run(commands).await;
-        parts.routes = owner.parts.routes.clone();
-        parts.parties = owner.parts.parties.clone();
-        parts.settings = owner.parts.settings.clone();
+        parts.routes = owner.context.parts.routes.clone();
+        parts.clients = owner.context.parts.clients.clone();
+        parts.settings = owner.context.parts.settings.clone();
         drop(owner);
         Ok(match rest {
             StopReason::Stopped(done) => TermEnd::Stopped(done),

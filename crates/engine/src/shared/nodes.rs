@@ -4,14 +4,14 @@ use records::{NodeHealth, RouteHealth, health_of};
 use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
 
-/// Who was not heard of for so many times what their word lasts is forgotten.
+/// A process without a new report for so many times as long as one lasts is forgotten.
 const FORGOTTEN_AFTER: u32 = 10;
 
-/// What each process last said of each of its routes, and when that was news here.
+/// What each process last reported of each of its routes, and when that was new here.
 #[derive(Default)]
 pub struct Nodes {
     seen: Option<u64>,
-    said: FxHashMap<String, NodeReport>,
+    reports: FxHashMap<String, NodeReport>,
 }
 
 struct NodeReport {
@@ -27,21 +27,21 @@ impl NodeReport {
 
 impl Nodes {
     /// Takes in what changed.
-    pub fn hear(&mut self, retained: &dyn bus::Retained, now: Instant) {
+    pub fn read(&mut self, retained: &dyn bus::Retained, now: Instant) {
         let version = retained.version();
         if self.seen == Some(version) {
             return;
         }
         self.seen = Some(version);
         let all = retained.all();
-        self.said.retain(|key, _| all.iter().any(|(known, _)| known == key));
+        self.reports.retain(|key, _| all.iter().any(|(known, _)| known == key));
         for (key, octets) in all {
             let Ok(health) = NodeHealth::decode(&octets) else { continue };
             if health_of(&key).is_none() {
                 continue;
             }
-            if self.said.get(&key).is_none_or(|known| known.health.beat != health.beat) {
-                self.said.insert(key, NodeReport { health, at: now });
+            if self.reports.get(&key).is_none_or(|known| known.health.beat != health.beat) {
+                self.reports.insert(key, NodeReport { health, at: now });
             }
         }
     }
@@ -50,7 +50,7 @@ impl Nodes {
     pub fn health(&self, route: &str, now: Instant) -> Option<RouteHealth> {
         let is_of = |key: &str| health_of(key).is_some_and(|(_, of)| of == route);
         let mut alive: Vec<&RouteHealth> = self
-            .said
+            .reports
             .iter()
             .filter(|(key, heard)| is_of(key) && now.duration_since(heard.at) <= heard.lasts())
             .map(|(_, heard)| &heard.health.health)
@@ -73,7 +73,7 @@ impl Nodes {
     /// Keys of processes that are gone for good.
     pub fn forgotten(&self, now: Instant) -> Vec<String> {
         let is_gone = |heard: &NodeReport| now.duration_since(heard.at) > heard.lasts() * FORGOTTEN_AFTER;
-        self.said.iter().filter(|(_, heard)| is_gone(heard)).map(|(key, _)| key.clone()).collect()
+        self.reports.iter().filter(|(_, heard)| is_gone(heard)).map(|(key, _)| key.clone()).collect()
     }
 }
 
@@ -101,22 +101,22 @@ mod tests {
         retained.set("sms", &said(true, 1, 1.0)).await.unwrap();
         let (mut nodes, start) = (Nodes::default(), Instant::now());
         let after = |ms| start + Duration::from_millis(ms);
-        nodes.hear(&*retained, start);
+        nodes.read(&*retained, start);
         assert_eq!(nodes.health("sms", start), None);
         tell(&*retained, "a", &said(true, 1, 10.0)).await;
         tell(&*retained, "b", &said(false, 1, 0.0)).await;
-        nodes.hear(&*retained, start);
+        nodes.read(&*retained, start);
         let health = nodes.health("sms", after(1_000)).unwrap();
         assert_eq!((health.up, health.sessions, health.rate_now), (true, 2, 10.0));
         assert_eq!(nodes.health("other", start), None);
         // Only b goes on telling.
         tell(&*retained, "b", &said(false, 2, 0.0)).await;
-        nodes.hear(&*retained, after(900));
+        nodes.read(&*retained, after(900));
         let health = nodes.health("sms", after(1_100)).unwrap();
         assert_eq!((health.up, health.note.as_str()), (false, "no session"));
         tell(&*retained, "b", &said(true, 3, 7.0)).await;
         tell(&*retained, "a", &said(true, 2, 10.0)).await;
-        nodes.hear(&*retained, after(1_200));
+        nodes.read(&*retained, after(1_200));
         let health = nodes.health("sms", after(1_300)).unwrap();
         assert_eq!((health.sessions, health.rate_now), (4, 17.0));
         // Nobody is heard any more.
@@ -126,7 +126,7 @@ mod tests {
         gone.sort();
         assert_eq!(gone, ["a/sms", "b/sms"]);
         retained.set("a/sms", &[]).await.unwrap();
-        nodes.hear(&*retained, after(11_400));
+        nodes.read(&*retained, after(11_400));
         assert_eq!(nodes.forgotten(after(11_400)), ["b/sms"]);
     }
 }

@@ -74,7 +74,7 @@ impl TestServer {
             links: links.clone(),
             clock: clock.clone(),
             settings: engine::Settings::default(),
-            parties: Vec::new(),
+            clients: Vec::new(),
         };
         let engine = Engine::start(parts).await.unwrap();
         let admin = ensure_admin_token(&store, NOW).await.unwrap().unwrap();

@@ -45,7 +45,7 @@ async fn a_message_is_queried_replaced_and_taken_back_and_its_receipt_bears_its_
     let options = store::sqlite::Options::default();
     let store = store::sqlite::open(&dir.path().join("campanile.db"), &options).unwrap();
     let party = MessageClientSettings {
-        party: MessageClient::Smpp("client-a".into()),
+        client: MessageClient::Smpp("client-a".into()),
         account: "account-a".into(),
         mode: Mode::Live,
         numbers: Vec::new(),
@@ -62,7 +62,7 @@ async fn a_message_is_queried_replaced_and_taken_back_and_its_receipt_bears_its_
         links: Arc::new(crate::http::AnswerLinks::new(&[9; crate::http::LINK_KEY_OCTETS], None)),
         clock: Arc::clone(&clock),
         settings: engine::Settings::default(),
-        parties: vec![party],
+        clients: vec![party],
     };
     let engine = Engine::start(parts).await.unwrap();
     let deps = SmppDeps {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 fn party(party: MessageClient, numbers: &[&str]) -> MessageClientSettings {
     MessageClientSettings {
-        party,
+        client: party,
         account: Account::DEFAULT.into(),
         mode: Mode::Live,
         numbers: numbers.iter().map(|number| (*number).to_owned()).collect(),
@@ -70,7 +70,7 @@ async fn what_people_say_goes_to_who_hears_that_number_most_exactly(ground: Test
         party(MessageClient::Platform("exact".into()), &["+71700"]),
         party(MessageClient::Smpp(PARTY.into()), &[]),
     ];
-    engine_under_test.engine.change_parties(parties, Keywords::default()).await.unwrap();
+    engine_under_test.engine.change_clients(parties, Keywords::default()).await.unwrap();
     let _carrier = engine_under_test.carrier(accepted);
     says(&engine_under_test, "+461", "71700", "Hello  there å").await;
     let notice = Notice::decode(&record(&engine_under_test, records::NOTICES, 0).await).unwrap();
@@ -108,7 +108,7 @@ async fn what_people_say_goes_to_who_hears_that_number_most_exactly(ground: Test
 async fn stop_is_confirmed_once_and_honoured_until_start(ground: TestBackend) {
     let engine_under_test = ground.engine_under_test().await;
     let parties = vec![party(MessageClient::Smpp(PARTY.into()), &[])];
-    engine_under_test.engine.change_parties(parties, keywords()).await.unwrap();
+    engine_under_test.engine.change_clients(parties, keywords()).await.unwrap();
     let carrier = engine_under_test.carrier(accepted);
     let first = accept(&engine_under_test, &[message("+461")]).await;
     until(&engine_under_test, first[0], DlrState::Accepted).await;
@@ -141,7 +141,7 @@ async fn a_stop_to_one_number_holds_for_that_number_alone(ground: TestBackend) {
     let engine_under_test = ground.engine_under_test().await;
     engine_under_test
         .engine
-        .change_parties(vec![party(MessageClient::Smpp(PARTY.into()), &[])], keywords())
+        .change_clients(vec![party(MessageClient::Smpp(PARTY.into()), &[])], keywords())
         .await
         .unwrap();
     let _carrier = engine_under_test.carrier(accepted);

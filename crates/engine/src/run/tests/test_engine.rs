@@ -57,7 +57,7 @@ pub fn parts(
         links: Arc::new(NoLinks),
         clock: Arc::new(move || Timestamp(clock.load(Ordering::SeqCst))),
         settings: Settings::default(),
-        parties: Vec::new(),
+        clients: Vec::new(),
     };
     (parts, routes)
 }

@@ -1,0 +1,203 @@
+//! EngineActor carries out commands: of doors, of other processes, and of solves that have ended.
+
+use super::actor::EngineActor;
+use super::command::{ActorCommand, Health, Look, Reply, Solved};
+use super::event_publisher::report;
+use super::sharing::{LeaderRequest, decode_request, request_of};
+use super::solving::{SolveTargets, Solving};
+use super::steering::steer_unsolved;
+use crate::api::{EngineError, Steer};
+use crate::plan::Classifier;
+use crate::record::LiveAlert;
+use records::{Alert, AlertNo, Route, Timestamp};
+use std::sync::Arc;
+
+impl EngineActor {
+    pub fn obey(&mut self, command: ActorCommand) {
+        match command {
+            ActorCommand::Accepted { alert, solved } => {
+                let is_shared = self.context.is_shared();
+                let (solving, mut targets) = self.solving();
+                match is_shared {
+                    // It may have been found in the store before.
+                    true => solving.solve_once(alert.no, Some(alert), solved, &mut targets),
+                    false => solving.solve_new(alert, solved, &mut targets),
+                }
+            }
+            ActorCommand::Solved { no, epoch, classifier, result } if epoch == self.context.epoch() => {
+                self.solved(no, &classifier, result);
+            }
+            // Of an earlier term of ours: it was begun anew.
+            ActorCommand::Solved { .. } => {}
+            ActorCommand::Look { no, reply } => {
+                let alert = self.alerts.live.get(&no).map(|live| live.alert.clone());
+                let report = report(no, &self.alerts, &self.dispatcher, self.context.now());
+                let _ = reply.send(alert.zip(report).map(|(alert, report)| Look { alert, report }));
+            }
+            ActorCommand::Deliveries { no, page, reply } => {
+                let _ = reply.send(self.alerts.deliveries(no, page));
+            }
+            ActorCommand::Steer { no, verb, reply } => self.steer(no, verb, reply),
+            ActorCommand::Watch { no, reply } => {
+                let watch = self.alerts.running.contains(&no) || self.solving.holds(no);
+                let _ = reply.send(watch.then(|| self.publisher.watch(no)));
+            }
+            ActorCommand::Observe { no, observer, request } => {
+                self.publisher.observe(no, observer, request, self.context.now());
+            }
+            ActorCommand::Unobserve { no, observer } => self.publisher.unobserve(no, observer),
+            ActorCommand::Routes { routes, reply } => _ = reply.send(self.change_routes(routes)),
+            ActorCommand::Clients { clients, keywords, reply } => {
+                let parts = Arc::make_mut(&mut self.context.parts);
+                parts.clients.clone_from(&clients);
+                parts.settings.keywords = keywords.clone();
+                self.mo_routing.change(clients, keywords);
+                let _ = reply.send(());
+            }
+            ActorCommand::Message { .. }
+            | ActorCommand::CancelMessage { .. }
+            | ActorCommand::ReplaceMessage { .. }
+            | ActorCommand::CancelMessages { .. } => {
+                self.queries.obey(command, &self.intake, &mut self.alerts, &self.context);
+            }
+            ActorCommand::Health { reply } => _ = reply.send(self.health()),
+            ActorCommand::Stop { reply } => self.context.stopping = Some(reply),
+        }
+    }
+
+    /// The part that solves, and the parts it works on.
+    fn solving(&mut self) -> (&mut Solving, SolveTargets<'_>) {
+        let (alerts, publisher, context) = (&self.alerts, &mut self.publisher, &self.context);
+        let classifier = &self.dispatcher.routes.classifier;
+        (&mut self.solving, SolveTargets { alerts, publisher, classifier, context })
+    }
+
+    /// A solve is through. Routes that changed meanwhile have other classes than those that it gave.
+    fn solved(
+        &mut self,
+        no: AlertNo,
+        classifier: &Arc<Classifier>,
+        result: Result<(Box<LiveAlert>, u64), EngineError>,
+    ) {
+        let routes = &self.dispatcher.routes;
+        let waiters = self.solving.ended(no, &routes.classifier, &self.context);
+        match result {
+            Ok((live, _people)) => {
+                self.alerts.insert(*live);
+                if !Arc::ptr_eq(classifier, &routes.classifier) {
+                    self.alerts.reclassify(no, &routes.classifier);
+                }
+                let solved = self.alerts.solved(no, self.context.now());
+                for waiter in waiters {
+                    let _ = waiter.send(solved.clone().ok_or(EngineError::NotFound));
+                }
+            }
+            Err(error) => self.solving.failed(no, error, waiters, &self.context),
+        }
+        for (verb, reply) in self.solving.take_deferred(no) {
+            self.steer(no, verb, reply);
+        }
+    }
+
+    /// An alert was read from the store.
+    pub fn found(
+        &mut self,
+        no: AlertNo,
+        found: Result<Option<Box<Alert>>, EngineError>,
+        reply: Option<Reply<Solved>>,
+    ) {
+        let (solving, mut targets) = self.solving();
+        solving.found(no, found, reply, &mut targets);
+    }
+
+    /// Alerts that could not be solved before are looked up once more. Several processes find them in the
+    /// store anyway.
+    pub fn retry_solves(&mut self, now: Timestamp) {
+        if !self.context.is_stopping() {
+            let (solving, mut targets) = self.solving();
+            solving.take_again(now).into_iter().for_each(|no| solving.look_up(no, None, &mut targets));
+        }
+    }
+
+    /// Unfinished alerts were read from the store.
+    pub fn found_unsolved(&mut self, found: Result<Vec<Alert>, EngineError>) {
+        let Some(sharing) = &mut self.sharing else { return };
+        let found = sharing.found_unsolved(found);
+        let (solving, mut targets) = self.solving();
+        for alert in found {
+            if solving.may_try(alert.no, targets.context.now()) {
+                solving.solve_once(alert.no, Some(Box::new(alert)), None, &mut targets);
+            }
+        }
+    }
+
+    /// Other processes accepted alerts.
+    pub fn take_accepted(&mut self, records: &[bus::Record]) {
+        let (solving, mut targets) = self.solving();
+        for record in records {
+            // It only makes a solve begin sooner: the store is queried too.
+            match records::decode_accepted(&record.octets) {
+                Ok(no) => solving.look_up(no, None, &mut targets),
+                Err(error) => tracing::error!(
+                    topic = records::ACCEPTED, index = record.index, %error, "an accepted alert's number is skipped"
+                ),
+            }
+        }
+    }
+
+    /// Another process sent a request.
+    pub fn take_request(&mut self, record: &bus::Record) {
+        let Some(request) = decode_request(record) else { return };
+        let (carried_out, response) = request_of(request.call);
+        match carried_out {
+            LeaderRequest::Solve(no, reply) => {
+                let (solving, mut targets) = self.solving();
+                solving.look_up(no, Some(reply), &mut targets);
+            }
+            LeaderRequest::Command(command) => self.obey(command),
+        }
+        if let Some(sharing) = &mut self.sharing {
+            sharing.await_response(request.from, request.id, response, &self.context);
+        }
+    }
+
+    /// Changes an alert's course. The reply comes when it is on disk.
+    fn steer(&mut self, no: AlertNo, verb: Steer, reply: Reply<Alert>) {
+        if self.solving.holds(no) {
+            return self.solving.defer(no, verb, reply);
+        }
+        if !self.alerts.live.contains_key(&no) && !self.read_back(no) {
+            return steer_unsolved(no, verb, reply, &self.context);
+        }
+        if self.control.steer(no, verb, reply, &mut self.alerts, &self.context) {
+            self.publisher.note_end(no);
+        }
+    }
+
+    /// Routes changed: the class of each waiting endpoint is given anew.
+    fn change_routes(&mut self, routes: Vec<Route>) -> Result<(), EngineError> {
+        self.dispatcher.change_routes(routes.clone(), &mut self.alerts, &self.context)?;
+        Arc::make_mut(&mut self.context.parts).routes = routes;
+        let running: Vec<AlertNo> = self.alerts.running.iter().copied().collect();
+        for no in running {
+            self.alerts.reclassify(no, &self.dispatcher.routes.classifier);
+            self.alerts.touch(no);
+        }
+        Ok(())
+    }
+
+    fn health(&self) -> Health {
+        let routes = &self.dispatcher.routes;
+        let routes = routes.classifier.routes().iter().zip(&routes.list);
+        Health {
+            routes: routes.map(|(route, entry)| (route.clone(), entry.health.clone())).collect(),
+            backlog: self.outcomes.waiting(),
+            intake: self.intake.waiting(),
+            alerts: self.alerts.live.len(),
+            running: self.alerts.running.len(),
+            deliveries: self.alerts.live.values().map(LiveAlert::len).sum(),
+            carrier_ids: self.outcomes.carrier_ids.len(),
+            unmatched_receipts: self.outcomes.carrier_ids.unmatched,
+        }
+    }
+}
