@@ -1,13 +1,13 @@
 //! State shared by all handlers.
 
-use super::attachments::UPLOADS_MAX;
-use super::auth::{Caller, TokenCache};
-use super::body;
-use super::cap_in::CapSender;
-use super::links::AnswerLinks;
-use super::problem::{HttpProblem, Outcome, ProblemKind};
-use super::sessions::Sessions;
-use super::{Deps, Forwarding, HttpConfig, Limits, Reload};
+use crate::http::answer_page::links::AnswerLinks;
+use crate::http::attachments::UPLOADS_MAX;
+use crate::http::auth::sessions::Sessions;
+use crate::http::auth::{Caller, TokenCache};
+use crate::http::cap::incoming::CapSender;
+use crate::http::problem::{HttpProblem, Outcome, ProblemKind};
+use crate::http::request::body;
+use crate::http::{Deps, Forwarding, HttpConfig, Limits, Reload};
 use crate::kannel::SendSms;
 use arc_swap::ArcSwap;
 use channels::Defaults;
@@ -142,7 +142,7 @@ impl AppState {
         &self,
         headers: &axum::http::HeaderMap,
         body: axum::body::Body,
-    ) -> Outcome<super::json::JsonNode> {
+    ) -> Outcome<crate::http::request::json::JsonNode> {
         body::json(headers, body, self.limits.body_octets_max, &self.large_bodies).await
     }
 

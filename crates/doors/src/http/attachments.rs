@@ -1,13 +1,13 @@
 //! Files that alerts carry: handed in before the alert and named by it, or within a CAP message; given back.
 
-use super::app::App;
-use super::auth::Caller;
-use super::body::{self, broken};
-use super::cap_in::Oddity;
-use super::fields::Object;
-use super::json::JsonNode;
-use super::problem::{Fields, HttpProblem, Outcome, ProblemKind};
-use super::query::{Captured, Query};
+use crate::http::app::App;
+use crate::http::auth::Caller;
+use crate::http::cap::incoming::Oddity;
+use crate::http::problem::{Fields, HttpProblem, Outcome, ProblemKind};
+use crate::http::request::body::{self, broken};
+use crate::http::request::fields::Object;
+use crate::http::request::json::JsonNode;
+use crate::http::request::query::{Captured, Query};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;

@@ -3,10 +3,10 @@
 //!
 //! Accepting an alert is never passed on: any process does that by itself, whoever leads.
 
-use super::app::App;
-use super::auth::Caller;
-use super::problem::{HttpProblem, Outcome, ProblemKind};
-use super::sessions;
+use crate::http::app::App;
+use crate::http::auth::Caller;
+use crate::http::auth::sessions;
+use crate::http::problem::{HttpProblem, Outcome, ProblemKind};
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{AUTHORIZATION, CONNECTION, COOKIE, HOST, TRANSFER_ENCODING, UPGRADE};

@@ -4,54 +4,35 @@
 //! module into a noun, and handed to the engine or the store. What is wrong with it is told at once, field by
 //! field ([`problem`]).
 
-mod accept;
 mod accounts;
-mod alert_body;
-mod alert_events;
-mod alert_view;
 mod alerts;
 mod answer_page;
 mod app;
 mod attachments;
 mod auth;
-pub(crate) mod body;
-mod cap_api;
-mod cap_in;
-mod cap_out;
-mod credit_sessions;
-mod diameter_peers;
-mod fields;
+mod cap;
 mod forward;
-mod group_body;
 mod groups;
-mod json;
-mod links;
 mod openapi;
-mod ops;
+mod operations;
 mod pages;
 mod problem;
-mod query;
 mod recipients;
-mod recipients_stream;
-mod rest_of_body;
+pub(crate) mod request;
 mod router;
 mod routes;
 mod server;
-mod sessions;
-mod tariffs;
 #[cfg(test)]
-mod tests;
-mod texts_body;
-mod time_text;
+pub(crate) mod tests;
 mod tokens;
 
-pub use alert_body::check_audience;
+pub use self::cap::incoming::CapSender;
+pub use self::cap::outgoing::cap_document;
+pub use alerts::body::check_audience;
+pub use answer_page::links::{AnswerLinks, LINK_KEY_OCTETS};
 pub use auth::ensure_admin_token;
 pub(crate) use auth::hash as token_hash;
-pub use cap_in::CapSender;
-pub use cap_out::cap_document;
 pub use forward::Forwarding;
-pub use links::{AnswerLinks, LINK_KEY_OCTETS};
 pub use server::{Running, ServeError, serve};
 
 use crate::kannel::{MessageIntake, Platforms};

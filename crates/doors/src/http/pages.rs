@@ -1,14 +1,15 @@
 //! A small page for people: log in with a token, see the alerts, watch one happen. It works without scripts.
 
-use super::alerts::{self, alert_id, seen};
-use super::answer_page::form;
-use super::app::App;
-use super::auth::{caller_of_secret, random_text};
-use super::links::same;
-use super::problem::{HttpProblem, Outcome, ProblemKind};
-use super::query::{Captured, Query, cursor};
-use super::sessions::{self, FORM_COOKIE, SESSION_COOKIE, cookie, set_cookie};
-use super::{alert_view, time_text};
+use crate::http::alerts::view;
+use crate::http::alerts::{self, alert_id, seen};
+use crate::http::answer_page::form;
+use crate::http::answer_page::links::same;
+use crate::http::app::App;
+use crate::http::auth::sessions::{self, FORM_COOKIE, SESSION_COOKIE, cookie, set_cookie};
+use crate::http::auth::{caller_of_secret, random_text};
+use crate::http::problem::{HttpProblem, Outcome, ProblemKind};
+use crate::http::request::query::{Captured, Query, cursor};
+use crate::http::request::time_text;
 use askama::Template;
 use axum::body::Body;
 use axum::extract::State;
@@ -96,13 +97,13 @@ pub(crate) async fn front(State(app): State<App>, uri: Uri, headers: HeaderMap) 
 }
 
 fn line(alert: &Alert) -> AlertLine {
-    let headline = alert_view::headline(&alert.request);
+    let headline = view::headline(&alert.request);
     AlertLine {
         id: alert.id.to_string(),
         headline: if headline.is_empty() { alert.id.to_string() } else { headline },
         state: alert.state.name(),
-        priority: alert_view::priority(alert.request.priority),
-        mode: alert_view::mode(alert.request.mode),
+        priority: view::priority(alert.request.priority),
+        mode: view::mode(alert.request.mode),
         created: time_text::rfc3339(Timestamp(alert.created.0 - alert.created.0.rem_euclid(1_000_000))),
     }
 }

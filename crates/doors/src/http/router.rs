@@ -1,12 +1,14 @@
 //! Puts the handlers on their paths.
 
-use super::app::App;
-use super::problem::{HttpProblem, ProblemKind};
-use super::rest_of_body::read_away;
-use super::routes::ROWS;
-use super::{
-    accounts, alert_events, alerts, answer_page, attachments, auth, cap_api, credit_sessions, diameter_peers,
-    fields, forward, groups, openapi, ops, pages, recipients, recipients_stream, tariffs, tokens,
+use crate::http::accounts::{self, credit_sessions, diameter_peers, tariffs};
+use crate::http::app::App;
+use crate::http::problem::{HttpProblem, ProblemKind};
+use crate::http::request::fields;
+use crate::http::request::rest_of_body::read_away;
+use crate::http::routes::ROWS;
+use crate::http::{
+    alerts, answer_page, attachments, auth, cap, forward, groups, openapi, operations, pages, recipients,
+    tokens,
 };
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
@@ -38,8 +40,8 @@ fn api_alerts() -> Router<App> {
         .route("/api/v1/alerts/{id}", get(alerts::show).post(alerts::steer))
         .route("/api/v1/alerts/{id}/deliveries", get(alerts::deliveries))
         .route("/api/v1/alerts/{id}/report", get(alerts::report))
-        .route("/api/v1/alerts/{id}/events", get(alert_events::events))
-        .route("/api/v1/alerts/{id}/cap", get(cap_api::document))
+        .route("/api/v1/alerts/{id}/events", get(alerts::events::events))
+        .route("/api/v1/alerts/{id}/cap", get(cap::document))
         .route("/api/v1/alerts/{id}/observers", post(alerts::add_observer).get(alerts::observers))
         .route("/api/v1/alerts/{id}/observers/{observer}", delete(alerts::remove_observer))
         .route("/api/v1/answers", post(alerts::answer))
@@ -48,8 +50,8 @@ fn api_alerts() -> Router<App> {
 fn api_rest() -> Router<App> {
     Router::new()
         .route("/api/v1/recipients", post(recipients::create).get(recipients::list))
-        .route("/api/v1/recipients:import", post(recipients_stream::import))
-        .route("/api/v1/recipients:export", get(recipients_stream::export))
+        .route("/api/v1/recipients:import", post(recipients::stream::import))
+        .route("/api/v1/recipients:export", get(recipients::stream::export))
         .route(
             "/api/v1/recipients/{id}",
             get(recipients::show)
@@ -61,7 +63,7 @@ fn api_rest() -> Router<App> {
         .route("/api/v1/groups/{id}", get(groups::show).put(groups::replace).delete(groups::remove))
         .route("/api/v1/tokens", post(tokens::create).get(tokens::list))
         .route("/api/v1/tokens/{id}", delete(tokens::revoke))
-        .route("/api/v1/cap", post(cap_api::submit))
+        .route("/api/v1/cap", post(cap::submit))
         .route("/api/v1/attachments", post(attachments::upload))
         .route("/api/v1/attachments/{id}", get(attachments::show))
         .route("/api/v1/accounts", post(accounts::create).get(accounts::list))
@@ -72,8 +74,8 @@ fn api_rest() -> Router<App> {
         .route("/api/v1/tariffs", get(tariffs::show).put(tariffs::replace).delete(tariffs::remove))
         .route("/api/v1/diameter-peers", get(diameter_peers::list).post(diameter_peers::add))
         .route("/api/v1/diameter-peers/{id}", delete(diameter_peers::remove))
-        .route("/api/v1/audit", get(ops::audit))
-        .route("/api/v1/reload", post(ops::reload))
+        .route("/api/v1/audit", get(operations::audit))
+        .route("/api/v1/reload", post(operations::reload))
 }
 
 fn pages() -> Router<App> {
@@ -83,11 +85,11 @@ fn pages() -> Router<App> {
         .route("/logout", post(pages::logout))
         .route("/alerts/{id}", get(pages::alert))
         .route("/a/{token}", get(answer_page::show).post(answer_page::record))
-        .route("/cap/feed.atom", get(cap_api::feed))
-        .route("/cap/{id}", get(cap_api::public))
-        .route("/healthz", get(ops::healthz))
-        .route("/readyz", get(ops::readyz))
-        .route("/metrics", get(ops::metrics))
+        .route("/cap/feed.atom", get(cap::feed))
+        .route("/cap/{id}", get(cap::public))
+        .route("/healthz", get(operations::healthz))
+        .route("/readyz", get(operations::readyz))
+        .route("/metrics", get(operations::metrics))
         .route("/openapi.json", get(openapi::document))
 }
 

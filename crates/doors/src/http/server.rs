@@ -1,7 +1,7 @@
 //! Listens, accepts, speaks HTTP/1.1 on each connection, and stops in order.
 
-use super::app::App;
-use super::{Deps, HttpConfig, router};
+use crate::http::app::App;
+use crate::http::{Deps, HttpConfig, router};
 use crate::kannel::{BEGINNING_OCTETS, FastPath, GeneralPath, PATH, is_for_fast_path};
 use axum::Router;
 use axum::body::Body;

@@ -4,7 +4,7 @@
 use super::answer::KannelAnswer;
 use super::queue::MessageQueue;
 use super::{Ask, BODY_OCTETS_MAX, Headers, SendSms};
-use crate::http::body;
+use crate::http::request::body;
 use axum::body::Body;
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};

@@ -1,6 +1,7 @@
 //! The old way as platforms see it.
 
 mod replay;
+mod sendsms;
 
 use super::*;
 use engine::{EngineError, Unroutable};
