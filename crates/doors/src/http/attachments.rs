@@ -8,12 +8,13 @@ use crate::http::request::body::{self, broken};
 use crate::http::request::fields::Object;
 use crate::http::request::json::JsonNode;
 use crate::http::request::query::{Captured, Query};
-use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
 use base64::Engine as _;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
@@ -46,9 +47,12 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route("/api/v1/attachments", post(upload)).route("/api/v1/attachments/{id}", get(show))
+}
 
 /// Takes a file.
-pub(crate) async fn upload(
+async fn upload(
     State(app): State<App>,
     caller: Caller,
     uri: Uri,
@@ -110,7 +114,7 @@ fn not_read(error: &io::Error) -> HttpProblem {
 }
 
 /// Gives a file back.
-pub(crate) async fn show(State(app): State<App>, Captured(id): Captured) -> Outcome<Response> {
+async fn show(State(app): State<App>, Captured(id): Captured) -> Outcome<Response> {
     let gone = || {
         HttpProblem::new(ProblemKind::NotFound, "there is no attachment of this id; it may be past its time")
     };

@@ -5,24 +5,33 @@ use crate::http::auth::Caller;
 use crate::http::problem::{HttpProblem, Outcome, ProblemKind};
 use crate::http::request::query::Query;
 use crate::http::request::time_text::rfc3339;
-use axum::Json;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
 use engine::Health;
 use serde_json::{Value, json};
 use store::Act;
 
 /// The text format of Prometheus.
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/api/v1/audit", get(audit))
+        .route("/api/v1/reload", post(reload))
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics))
+}
 
-pub(crate) async fn healthz() -> Json<Value> {
+async fn healthz() -> Json<Value> {
     Json(json!({"status": "ok"}))
 }
 
 /// Ready once alerts are taken: the store answers and the server is not stopping.
-pub(crate) async fn readyz(State(app): State<App>) -> Response {
+async fn readyz(State(app): State<App>) -> Response {
     let store = app.store.folded_to().await.err().map(|error| error.to_string());
     let (health, engine) = match app.engine.health().await {
         Ok(health) => (health, None),
@@ -42,7 +51,7 @@ pub(crate) async fn readyz(State(app): State<App>) -> Response {
     (status, Json(view)).into_response()
 }
 
-pub(crate) async fn metrics(State(app): State<App>) -> Outcome<Response> {
+async fn metrics(State(app): State<App>) -> Outcome<Response> {
     let handle = app
         .metrics
         .as_ref()
@@ -50,7 +59,7 @@ pub(crate) async fn metrics(State(app): State<App>) -> Outcome<Response> {
     Ok(([(CONTENT_TYPE, PROMETHEUS)], handle.render()).into_response())
 }
 
-pub(crate) async fn audit(State(app): State<App>, _: Caller, uri: Uri) -> Outcome<Json<Value>> {
+async fn audit(State(app): State<App>, _: Caller, uri: Uri) -> Outcome<Json<Value>> {
     let query = Query::read(&uri, &["limit"])?;
     let acts = app.store.acts(None, query.limit()?).await?;
     Ok(Json(json!({"items": acts.iter().map(act).collect::<Vec<_>>(), "next": null})))
@@ -67,7 +76,7 @@ fn act(act: &Act) -> Value {
     })
 }
 
-pub(crate) async fn reload(State(app): State<App>, caller: Caller) -> Outcome<Json<Value>> {
+async fn reload(State(app): State<App>, caller: Caller) -> Outcome<Json<Value>> {
     let reload = app
         .reload
         .as_ref()

@@ -11,6 +11,7 @@ use crate::http::problem::{HttpProblem, Outcome, ProblemKind};
 use crate::http::request::query::{Captured, Query, cursor};
 use crate::http::request::time_text;
 use askama::Template;
+use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{
@@ -18,6 +19,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{get, post};
 use engine::{Counts, DeliveryView, Report};
 use records::{Alert, AlertNo, DeliveryState, EndpointNo, Timestamp};
 
@@ -78,8 +80,15 @@ struct BarPart {
     from: String,
     width: String,
 }
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/", get(front))
+        .route("/login", post(login))
+        .route("/logout", post(logout))
+        .route("/alerts/{id}", get(alert))
+}
 
-pub(crate) async fn front(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Outcome<Response> {
+async fn front(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Outcome<Response> {
     let query = Query::read(&uri, &["cursor"])?;
     let Some(caller) = sessions::caller(&app, &headers).await? else {
         return login_page(&app, StatusCode::OK, "");
@@ -124,7 +133,7 @@ fn login_page(app: &App, status: StatusCode, why: &str) -> Outcome<Response> {
     Ok(response)
 }
 
-pub(crate) async fn login(State(app): State<App>, headers: HeaderMap, body: Body) -> Outcome<Response> {
+async fn login(State(app): State<App>, headers: HeaderMap, body: Body) -> Outcome<Response> {
     let fields = form(&app, &headers, body).await?;
     let value =
         |name: &str| fields.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.trim());
@@ -146,7 +155,7 @@ pub(crate) async fn login(State(app): State<App>, headers: HeaderMap, body: Body
     Ok(response)
 }
 
-pub(crate) async fn logout(State(app): State<App>, headers: HeaderMap, body: Body) -> Outcome<Response> {
+async fn logout(State(app): State<App>, headers: HeaderMap, body: Body) -> Outcome<Response> {
     let fields = form(&app, &headers, body).await?;
     let token = fields.iter().find(|(name, _)| name == "form").map_or("", |(_, value)| value);
     if !app.sessions.end(&headers, token) {
@@ -171,7 +180,7 @@ fn add_cookie(response: &mut Response, name: &str, value: &str, secure: bool) {
     }
 }
 
-pub(crate) async fn alert(
+async fn alert(
     State(app): State<App>,
     Captured(id): Captured,
     uri: Uri,

@@ -12,12 +12,13 @@ use crate::http::request::fields::Object;
 use crate::http::request::json::JsonNode;
 use crate::http::request::query::{Captured, Query, check_if_match, cursor, etag};
 use crate::http::request::time_text::parse_time;
-use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post};
+use axum::{Json, Router};
 use charging::books::{AccountId, AccountView, Books, BooksError};
 use charging::records::{Record, Search};
 use serde_json::{Value, json};
@@ -26,13 +27,19 @@ use serde_json::{Value, json};
 const ID_CHARS_MAX: usize = 300;
 /// Minor units of one sum.
 const AMOUNT_MAX: i64 = 1_000_000_000_000_000;
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/api/v1/accounts", post(create).get(list))
+        .route("/api/v1/accounts/{id}", get(show).post(act).patch(change))
+        .route("/api/v1/accounts/{id}/records", get(records))
+        .route("/api/v1/credit-sessions", get(credit_sessions::list))
+        .route("/api/v1/credit-sessions/{id}", delete(credit_sessions::end))
+        .route("/api/v1/tariffs", get(tariffs::show).put(tariffs::replace).delete(tariffs::remove))
+        .route("/api/v1/diameter-peers", get(diameter_peers::list).post(diameter_peers::add))
+        .route("/api/v1/diameter-peers/{id}", delete(diameter_peers::remove))
+}
 
-pub(crate) async fn create(
-    State(app): State<App>,
-    caller: Caller,
-    headers: HeaderMap,
-    body: Body,
-) -> Outcome<Response> {
+async fn create(State(app): State<App>, caller: Caller, headers: HeaderMap, body: Body) -> Outcome<Response> {
     let books = books(&app)?;
     let node = app.json(&headers, body).await?;
     let mut fields = Fields::default();
@@ -54,7 +61,7 @@ pub(crate) async fn create(
     Ok((StatusCode::CREATED, [(LOCATION, location)], Json(view(&account))).into_response())
 }
 
-pub(crate) async fn show(State(app): State<App>, _: Caller, Captured(id): Captured) -> Outcome<Response> {
+async fn show(State(app): State<App>, _: Caller, Captured(id): Captured) -> Outcome<Response> {
     let account = books(&app)?.account(&in_path(&id)?).await.map_err(problem)?;
     Ok(shown(&account))
 }
@@ -70,7 +77,7 @@ fn version(account: &AccountView) -> u64 {
 }
 
 /// `{"state": "active" | "blocked", "limit": …}`; what is left out stays.
-pub(crate) async fn change(
+async fn change(
     State(app): State<App>,
     caller: Caller,
     Captured(id): Captured,
@@ -126,7 +133,7 @@ impl AccountPatch {
 const ACTIVE: &str = "active";
 const BLOCKED: &str = "blocked";
 
-pub(crate) async fn list(State(app): State<App>, _: Caller, uri: Uri) -> Outcome<Json<Value>> {
+async fn list(State(app): State<App>, _: Caller, uri: Uri) -> Outcome<Json<Value>> {
     let query = Query::read(&uri, &["cursor", "limit"])?;
     let from = query.number_cursor()?.unwrap_or(0);
     let (accounts, next) = books(&app)?.page(from, query.limit()?).await.map_err(problem)?;
@@ -135,7 +142,7 @@ pub(crate) async fn list(State(app): State<App>, _: Caller, uri: Uri) -> Outcome
 }
 
 /// Charging records, the oldest first.
-pub(crate) async fn records(
+async fn records(
     State(app): State<App>,
     _: Caller,
     Captured(id): Captured,
@@ -158,7 +165,7 @@ pub(crate) async fn records(
 }
 
 /// `:topup`, `:block`, `:unblock`.
-pub(crate) async fn act(
+async fn act(
     State(app): State<App>,
     caller: Caller,
     Captured(path): Captured,

@@ -17,12 +17,13 @@ use crate::http::request::fields::{Object, nearest};
 use crate::http::request::json::JsonNode;
 use crate::http::request::negotiation::negotiate;
 use crate::http::request::query::{Captured, Query, cursor};
-use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{ALLOW, CONTENT_DISPOSITION, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post};
+use axum::{Json, Router};
 use engine::{DeliveryView, Draft, Steer, Submitted};
 use futures_util::stream;
 use records::{Alert, AlertId, AlertNo, AlertRequest, DeliveryState, EndpointNo, Origin};
@@ -50,8 +51,20 @@ pub(crate) const STEER: [(&str, Steer); 5] = [
     ("approve", Steer::Approve),
     ("retry-failed", Steer::RetryFailed),
 ];
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/api/v1/alerts", post(submit).get(list))
+        .route("/api/v1/alerts:forecast", post(forecast))
+        .route("/api/v1/alerts/{id}", get(show).post(steer))
+        .route("/api/v1/alerts/{id}/deliveries", get(deliveries))
+        .route("/api/v1/alerts/{id}/report", get(report))
+        .route("/api/v1/alerts/{id}/events", get(events::events))
+        .route("/api/v1/alerts/{id}/observers", post(add_observer).get(observers))
+        .route("/api/v1/alerts/{id}/observers/{observer}", delete(remove_observer))
+        .route("/api/v1/answers", post(answer))
+}
 
-pub(crate) async fn submit(
+async fn submit(
     State(app): State<App>,
     caller: Caller,
     uri: Uri,
@@ -131,7 +144,7 @@ fn entries(members: &[(String, JsonNode)]) -> usize {
         .unwrap_or(0)
 }
 
-pub(crate) async fn forecast(
+async fn forecast(
     State(app): State<App>,
     caller: Caller,
     uri: Uri,
@@ -144,7 +157,7 @@ pub(crate) async fn forecast(
     Ok(Json(app.engine.forecast(caller.account(), request).await?).into_response())
 }
 
-pub(crate) async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Outcome<Json<Value>> {
+async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Outcome<Json<Value>> {
     let query = Query::read(&uri, &["cursor", "limit"])?;
     let limit = query.limit()?;
     let before = query.number_cursor()?.map(AlertNo);
@@ -185,11 +198,7 @@ pub(crate) async fn page(
     }
 }
 
-pub(crate) async fn show(
-    State(app): State<App>,
-    caller: Caller,
-    Captured(id): Captured,
-) -> Outcome<Json<Value>> {
+async fn show(State(app): State<App>, caller: Caller, Captured(id): Captured) -> Outcome<Json<Value>> {
     let alert = seen(&app, &caller, alert_id(&id)?).await?;
     Ok(Json(view::alert(&alert)))
 }
@@ -219,7 +228,7 @@ pub(crate) async fn check_own(app: &App, caller: &Caller, id: AlertId) -> Outcom
     Ok(())
 }
 
-pub(crate) async fn deliveries(
+async fn deliveries(
     State(app): State<App>,
     caller: Caller,
     Captured(id): Captured,
@@ -253,7 +262,7 @@ pub(crate) async fn delivery_page(
     }
 }
 
-pub(crate) async fn report(
+async fn report(
     State(app): State<App>,
     caller: Caller,
     Captured(id): Captured,
@@ -293,7 +302,7 @@ fn deliveries_csv(app: App, caller: Caller, id: AlertId) -> Response {
 }
 
 /// `POST /api/v1/alerts/{id}:verb`; the router has no syntax for what follows a capture.
-pub(crate) async fn steer(
+async fn steer(
     State(app): State<App>,
     caller: Option<axum::Extension<Caller>>,
     Captured(id_and_verb): Captured,
@@ -326,7 +335,7 @@ pub(crate) async fn steer(
     Ok(Json(view::summary(&alert)))
 }
 
-pub(crate) async fn add_observer(
+async fn add_observer(
     State(app): State<App>,
     caller: Caller,
     Captured(id): Captured,
@@ -358,18 +367,14 @@ fn observer_view(id: u64, mut callback: Value) -> Value {
     callback
 }
 
-pub(crate) async fn observers(
-    State(app): State<App>,
-    caller: Caller,
-    Captured(id): Captured,
-) -> Outcome<Json<Value>> {
+async fn observers(State(app): State<App>, caller: Caller, Captured(id): Captured) -> Outcome<Json<Value>> {
     let observers = app.engine.observers(caller.account(), alert_id(&id)?).await?;
     let items: Vec<Value> =
         observers.iter().map(|(id, request)| observer_view(*id, view::callback(request))).collect();
     Ok(Json(json!({"items": items, "next": null})))
 }
 
-pub(crate) async fn remove_observer(
+async fn remove_observer(
     State(app): State<App>,
     caller: Caller,
     Captured((id, observer)): Captured<(String, String)>,
@@ -384,7 +389,7 @@ pub(crate) async fn remove_observer(
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(crate) async fn answer(
+async fn answer(
     State(app): State<App>,
     caller: Caller,
     headers: HeaderMap,

@@ -11,11 +11,13 @@ use crate::http::problem::{HttpProblem, Outcome, ProblemKind};
 use crate::http::request::body;
 use crate::http::request::query::Captured;
 use askama::Template;
+use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
+use axum::routing::get;
 use engine::{AnswerGiven, EngineError, Question};
 use records::{AlertNo, Choice, EndpointNo};
 
@@ -23,8 +25,11 @@ use records::{AlertNo, Choice, EndpointNo};
 const FORM_OCTETS_MAX: usize = ANSWER_CHARS_MAX * 12 + 100;
 /// Nothing is loaded, no script runs, the form goes to this server.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route("/a/{token}", get(show).post(record))
+}
 
-pub(crate) async fn show(State(app): State<App>, Captured(token): Captured) -> Response {
+async fn show(State(app): State<App>, Captured(token): Captured) -> Response {
     let Some((alert, endpoint)) = app.links.read(&token) else { return wrong_link() };
     match app.engine.question(alert, endpoint).await {
         Ok(question) => page(StatusCode::OK, &question, false),
@@ -32,7 +37,7 @@ pub(crate) async fn show(State(app): State<App>, Captured(token): Captured) -> R
     }
 }
 
-pub(crate) async fn record(
+async fn record(
     State(app): State<App>,
     Captured(token): Captured,
     headers: HeaderMap,

@@ -17,12 +17,13 @@ use crate::http::request::body::{self, media_type};
 use crate::http::request::query::{Captured, Query};
 use crate::http::request::time_text::rfc3339;
 use crate::http::routes::Need;
-use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
 use engine::{Draft, EngineError, Steer};
 use records::{Account, Alert, AlertId, Origin};
 use serde_json::json;
@@ -38,8 +39,15 @@ const FEED_SCAN: usize = 300;
 const FEED_MAX: usize = 50;
 /// CAP's media type.
 const CAP_XML: &str = "application/cap+xml";
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/api/v1/cap", post(submit))
+        .route("/api/v1/alerts/{id}/cap", get(document))
+        .route("/cap/feed.atom", get(feed))
+        .route("/cap/{id}", get(public))
+}
 
-pub(crate) async fn submit(
+async fn submit(
     State(app): State<App>,
     caller: Caller,
     uri: Uri,
@@ -204,17 +212,13 @@ async fn stop(
     Ok(stopped)
 }
 
-pub(crate) async fn document(
-    State(app): State<App>,
-    caller: Caller,
-    Captured(id): Captured,
-) -> Outcome<Response> {
+async fn document(State(app): State<App>, caller: Caller, Captured(id): Captured) -> Outcome<Response> {
     let alert = seen(&app, &caller, alert_id(&id)?).await?;
     Ok(([(CONTENT_TYPE, CAP_XML)], outgoing::document(&alert)?).into_response())
 }
 
 /// One of the feed's messages, for anybody.
-pub(crate) async fn public(State(app): State<App>, Captured(id): Captured) -> Outcome<Response> {
+async fn public(State(app): State<App>, Captured(id): Captured) -> Outcome<Response> {
     let id: AlertId = alert_id(&id)?;
     let missing = || HttpProblem::new(ProblemKind::NotFound, "no such public alert");
     let alert = app.store.alert(Account::DEFAULT, id).await?.ok_or_else(missing)?;
@@ -224,7 +228,7 @@ pub(crate) async fn public(State(app): State<App>, Captured(id): Captured) -> Ou
 }
 
 /// What came in as CAP, public and actual, newest first, as Atom (RFC 4287).
-pub(crate) async fn feed(State(app): State<App>) -> Outcome<Response> {
+async fn feed(State(app): State<App>) -> Outcome<Response> {
     let alerts = app.store.alerts_before(Account::DEFAULT, None, FEED_SCAN).await?;
     let base = app.public_url.clone().unwrap_or_default();
     let now = app.now();

@@ -8,26 +8,27 @@ use crate::http::problem::{Fields, HttpProblem, Outcome, ProblemKind};
 use crate::http::recipients::encoded;
 use crate::http::request::json::JsonNode;
 use crate::http::request::query::{Captured, Query, check_if_match, cursor, etag};
-use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
 use records::Group;
 use serde_json::{Value, json};
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/api/v1/groups", post(create).get(list))
+        .route("/api/v1/groups/{id}", get(show).put(replace).delete(remove))
+}
 
-pub(crate) async fn create(
-    State(app): State<App>,
-    caller: Caller,
-    headers: HeaderMap,
-    body: Body,
-) -> Outcome<Response> {
+async fn create(State(app): State<App>, caller: Caller, headers: HeaderMap, body: Body) -> Outcome<Response> {
     let group = read(app.json(&headers, body).await?, None)?;
     put(&app, &caller, &headers, group).await
 }
 
-pub(crate) async fn replace(
+async fn replace(
     State(app): State<App>,
     caller: Caller,
     Captured(id): Captured,
@@ -60,11 +61,7 @@ async fn put(app: &App, caller: &Caller, headers: &HeaderMap, group: Group) -> O
     Ok(response)
 }
 
-pub(crate) async fn show(
-    State(app): State<App>,
-    caller: Caller,
-    Captured(id): Captured,
-) -> Outcome<Response> {
+async fn show(State(app): State<App>, caller: Caller, Captured(id): Captured) -> Outcome<Response> {
     let (group, version) = app.store.group(caller.account(), &id).await?.ok_or_else(missing)?;
     Ok(([etag(version)], Json(group)).into_response())
 }
@@ -73,7 +70,7 @@ fn missing() -> HttpProblem {
     HttpProblem::new(ProblemKind::NotFound, "no such group")
 }
 
-pub(crate) async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Outcome<Json<Value>> {
+async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Outcome<Json<Value>> {
     let query = Query::read(&uri, &["cursor", "limit"])?;
     let limit = query.limit()?;
     let after = query.cursor()?.unwrap_or_default();
@@ -82,7 +79,7 @@ pub(crate) async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Ou
     Ok(Json(json!({"items": groups, "next": next})))
 }
 
-pub(crate) async fn remove(
+async fn remove(
     State(app): State<App>,
     caller: Caller,
     Captured(id): Captured,

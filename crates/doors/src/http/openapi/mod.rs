@@ -1,8 +1,11 @@
 //! `/openapi.json`: made from the table of routes, the schemas beside this file, and the list of channels.
 
+use crate::http::app::App;
 use crate::http::routes::{Gives, Need, Operation, ROWS, Takes};
+use axum::Router;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
@@ -10,8 +13,11 @@ use std::sync::LazyLock;
 const SCHEMAS: &str = include_str!("schemas.json");
 
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| build().to_string());
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route("/openapi.json", get(document))
+}
 
-pub(crate) async fn document() -> Response {
+async fn document() -> Response {
     let headers = [(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "max-age=60")];
     (headers, DOCUMENT.as_str()).into_response()
 }

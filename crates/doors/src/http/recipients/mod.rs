@@ -10,12 +10,13 @@ use crate::http::problem::{Fields, HttpProblem, Outcome, ProblemKind};
 use crate::http::request::body::off_thread;
 use crate::http::request::json::{self, JsonNode};
 use crate::http::request::query::{Captured, Query, check_if_match, cursor, etag};
-use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
 use channels::Defaults;
 use records::Recipient;
 use serde_json::{Value, json};
@@ -29,13 +30,15 @@ const MANY_MAX: usize = 10_000;
 const FILTER_SCAN_MAX: usize = 20_000;
 /// Filters of one list.
 const FILTERS_MAX: usize = 16;
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/api/v1/recipients", post(create).get(list))
+        .route("/api/v1/recipients:import", post(stream::import))
+        .route("/api/v1/recipients:export", get(stream::export))
+        .route("/api/v1/recipients/{id}", get(show).put(replace).patch(change).delete(remove))
+}
 
-pub(crate) async fn create(
-    State(app): State<App>,
-    caller: Caller,
-    headers: HeaderMap,
-    body: Body,
-) -> Outcome<Response> {
+async fn create(State(app): State<App>, caller: Caller, headers: HeaderMap, body: Body) -> Outcome<Response> {
     match app.json(&headers, body).await? {
         JsonNode::List(items) => {
             let defaults = app.defaults.load_full();
@@ -150,11 +153,7 @@ pub(crate) fn encoded(id: &str) -> String {
     out
 }
 
-pub(crate) async fn show(
-    State(app): State<App>,
-    caller: Caller,
-    Captured(id): Captured,
-) -> Outcome<Response> {
+async fn show(State(app): State<App>, caller: Caller, Captured(id): Captured) -> Outcome<Response> {
     let (recipient, version) = app.store.recipient(caller.account(), &id).await?.ok_or_else(missing)?;
     Ok(shown(&recipient, version))
 }
@@ -163,7 +162,7 @@ fn missing() -> HttpProblem {
     HttpProblem::new(ProblemKind::NotFound, "no such recipient")
 }
 
-pub(crate) async fn replace(
+async fn replace(
     State(app): State<App>,
     caller: Caller,
     Captured(id): Captured,
@@ -178,7 +177,7 @@ pub(crate) async fn replace(
     put(&app, &caller, recipient, found.is_none()).await
 }
 
-pub(crate) async fn change(
+async fn change(
     State(app): State<App>,
     caller: Caller,
     Captured(id): Captured,
@@ -206,7 +205,7 @@ pub(crate) async fn change(
     put(&app, &caller, read(node, Some(&id), &defaults)?, false).await
 }
 
-pub(crate) async fn remove(
+async fn remove(
     State(app): State<App>,
     caller: Caller,
     Captured(id): Captured,
@@ -222,7 +221,7 @@ pub(crate) async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(crate) async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Outcome<Json<Value>> {
+async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Outcome<Json<Value>> {
     let query = Query::read(&uri, &["filter", "cursor", "limit"])?;
     let limit = query.limit()?;
     let filters: Vec<Filter> = query.all("filter").take(FILTERS_MAX).map(Filter::new).collect();

@@ -9,12 +9,13 @@ use crate::http::problem::{Fields, HttpProblem, Outcome, ProblemKind};
 use crate::http::request::fields::Object;
 use crate::http::request::query::{Captured, Query};
 use crate::http::request::time_text::rfc3339;
-use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, post};
+use axum::{Json, Router};
 use records::{Role, Token};
 use serde_json::{Value, json};
 
@@ -29,13 +30,11 @@ const ROLES: [(&str, Role); 4] = [
     ("viewer", Role::Viewer),
     ("submit", Role::Submit),
 ];
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route("/api/v1/tokens", post(create).get(list)).route("/api/v1/tokens/{id}", delete(revoke))
+}
 
-pub(crate) async fn create(
-    State(app): State<App>,
-    caller: Caller,
-    headers: HeaderMap,
-    body: Body,
-) -> Outcome<Response> {
+async fn create(State(app): State<App>, caller: Caller, headers: HeaderMap, body: Body) -> Outcome<Response> {
     let node = app.json(&headers, body).await?;
     let mut fields = Fields::default();
     let wanted = Object::open(node, "", &["role", "account", "name"], &mut fields).and_then(|mut object| {
@@ -67,17 +66,13 @@ pub(crate) async fn create(
         .into_response())
 }
 
-pub(crate) async fn list(State(app): State<App>, _: Caller, uri: Uri) -> Outcome<Json<Value>> {
+async fn list(State(app): State<App>, _: Caller, uri: Uri) -> Outcome<Json<Value>> {
     Query::read(&uri, &[])?;
     let tokens = app.store.tokens(None).await?;
     Ok(Json(json!({"items": tokens.iter().map(view).collect::<Vec<_>>(), "next": null})))
 }
 
-pub(crate) async fn revoke(
-    State(app): State<App>,
-    caller: Caller,
-    Captured(id): Captured,
-) -> Outcome<StatusCode> {
+async fn revoke(State(app): State<App>, caller: Caller, Captured(id): Captured) -> Outcome<StatusCode> {
     let _held = app.hold("", "tokens").await;
     let tokens = app.store.tokens(None).await?;
     let living = |token: &&Token| token.revoked.is_none();
