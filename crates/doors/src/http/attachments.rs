@@ -22,9 +22,11 @@ use records::{AlertRequest, Attachment};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
-use store::media::Stored;
+use store::media::{Media, Stored};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt};
+use tokio::sync::Semaphore;
 
 /// Attachments of one alert.
 pub(crate) const ATTACHMENTS_MAX: usize = 32;
@@ -33,7 +35,7 @@ pub(crate) const NAME_OCTETS_MAX: usize = 80;
 /// Characters of a media type.
 pub(crate) const TYPE_CHARS_MAX: usize = 100;
 /// Files that come at once.
-pub(crate) const UPLOADS_MAX: usize = 8;
+const UPLOADS_MAX: usize = 8;
 /// The type of what has none.
 const TYPE_DEFAULT: &str = "application/octet-stream";
 /// Hexadecimal digits of an id.
@@ -47,6 +49,19 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
+/// The stored files, and the limits on new ones.
+pub(crate) struct AttachmentState {
+    media: Media,
+    octets_max: u64,
+    uploads: Semaphore,
+}
+
+impl AttachmentState {
+    pub(crate) fn new(media: Media, octets_max: u64) -> AttachmentState {
+        AttachmentState { media, octets_max, uploads: Semaphore::new(UPLOADS_MAX) }
+    }
+}
+
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/api/v1/attachments", post(upload)).route("/api/v1/attachments/{id}", get(show))
 }
@@ -60,14 +75,16 @@ async fn upload(
     body: Body,
 ) -> Outcome<Response> {
     Query::read(&uri, &[])?;
-    let Ok(_place) = app.uploads.try_acquire() else { return Err(app.busy("uploads", UPLOADS_MAX)) };
-    let octets_max = app.limits.attachment_octets_max;
+    let Ok(_place) = app.attachments.uploads.try_acquire() else {
+        return Err(HttpProblem::busy("uploads", UPLOADS_MAX));
+    };
+    let octets_max = app.attachments.octets_max;
     let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if declared.is_some_and(|octets| octets > octets_max) {
         return Err(too_large(octets_max));
     }
     let mut reader = body::open(&headers, body)?;
-    let taken = tokio::time::timeout(WHOLE_FILE_MAX, take(&app, &mut reader)).await;
+    let taken = tokio::time::timeout(WHOLE_FILE_MAX, take(&app.attachments, &mut reader)).await;
     let stored = taken.map_err(|_| {
         let detail = format!("the file was not there after {} s", WHOLE_FILE_MAX.as_secs());
         HttpProblem::new(ProblemKind::TooSlow, detail)
@@ -78,9 +95,9 @@ async fn upload(
     Ok((StatusCode::CREATED, [(LOCATION, at)], Json(view)).into_response())
 }
 
-async fn take(app: &App, reader: &mut body::Reader) -> Outcome<Stored> {
-    let octets_max = app.limits.attachment_octets_max;
-    let mut writing = app.media.begin().await.map_err(|error| not_written(&error))?;
+async fn take(state: &AttachmentState, reader: &mut body::Reader) -> Outcome<Stored> {
+    let octets_max = state.octets_max;
+    let mut writing = state.media.begin().await.map_err(|error| not_written(&error))?;
     loop {
         let piece = reader.fill_buf().await.map_err(|error| broken(&error))?;
         let length = piece.len();
@@ -114,11 +131,11 @@ fn not_read(error: &io::Error) -> HttpProblem {
 }
 
 /// Gives a file back.
-async fn show(State(app): State<App>, Captured(id): Captured) -> Outcome<Response> {
+async fn show(State(state): State<Arc<AttachmentState>>, Captured(id): Captured) -> Outcome<Response> {
     let gone = || {
         HttpProblem::new(ProblemKind::NotFound, "there is no attachment of this id; it may be past its time")
     };
-    let path = app.media.path(&id).ok_or_else(gone)?;
+    let path = state.media.path(&id).ok_or_else(gone)?;
     let file = match tokio::fs::File::open(path).await {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(gone()),
@@ -183,11 +200,11 @@ fn is_media_type(text: &str) -> bool {
 }
 
 /// Looks whether what a request names is there, and keeps it from now on for as long as an alert can need it.
-pub(crate) async fn keep(app: &App, mut request: AlertRequest) -> Outcome<AlertRequest> {
+pub(crate) async fn keep(state: &AttachmentState, mut request: AlertRequest) -> Outcome<AlertRequest> {
     if request.attachments.is_empty() {
         return Ok(request);
     }
-    let media = app.media.clone();
+    let media = state.media.clone();
     let looked = tokio::task::spawn_blocking(move || {
         let mut fields = Fields::default();
         for (index, one) in request.attachments.iter_mut().enumerate() {
@@ -208,7 +225,7 @@ pub(crate) async fn keep(app: &App, mut request: AlertRequest) -> Outcome<AlertR
 
 /// Stores what a CAP message carries within itself (`derefUri`).
 pub(crate) async fn of_cap(
-    app: &App,
+    state: &AttachmentState,
     alert: &cap::Alert,
     oddities: &mut Vec<Oddity>,
 ) -> Outcome<Vec<Attachment>> {
@@ -223,10 +240,10 @@ pub(crate) async fn of_cap(
                 odd("unused", "is no base64: it is not attached");
                 continue;
             };
-            if octets.len() as u64 > app.limits.attachment_octets_max {
-                return Err(too_large(app.limits.attachment_octets_max));
+            if octets.len() as u64 > state.octets_max {
+                return Err(too_large(state.octets_max));
             }
-            let stored = store(app, &octets).await?;
+            let stored = store(state, &octets).await?;
             // The same siren's tone stands in the info of every language.
             if attachments.iter().any(|one| one.blake3 == stored.id) {
                 continue;
@@ -244,9 +261,9 @@ pub(crate) async fn of_cap(
     Ok(attachments)
 }
 
-async fn store(app: &App, octets: &[u8]) -> Outcome<Stored> {
+async fn store(state: &AttachmentState, octets: &[u8]) -> Outcome<Stored> {
     let written = async {
-        let mut writing = app.media.begin().await?;
+        let mut writing = state.media.begin().await?;
         writing.write(octets).await?;
         writing.finish().await
     };

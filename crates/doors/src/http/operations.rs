@@ -1,5 +1,6 @@
 //! For those who run the server: health, metrics, the audit trail, reload.
 
+use crate::http::Reload;
 use crate::http::app::App;
 use crate::http::auth::Caller;
 use crate::http::problem::{HttpProblem, Outcome, ProblemKind};
@@ -12,11 +13,22 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use engine::Health;
+use metrics_exporter_prometheus::PrometheusHandle;
 use serde_json::{Value, json};
-use store::Act;
+use std::sync::Arc;
+use store::{Act, SharedStore};
+use tokio::sync::watch;
 
 /// The text format of Prometheus.
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// Reload, metrics, and the end of the server.
+pub(crate) struct OperationsState {
+    pub reload: Option<Reload>,
+    pub metrics: Option<PrometheusHandle>,
+    /// True once the server is stopping.
+    pub stopping: watch::Receiver<bool>,
+}
+
 pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/api/v1/audit", get(audit))
@@ -37,7 +49,7 @@ async fn readyz(State(app): State<App>) -> Response {
         Ok(health) => (health, None),
         Err(error) => (Health::default(), Some(error.to_string())),
     };
-    let stopping = app.stopping.borrow().then(|| "the server is stopping".to_owned());
+    let stopping = app.operations.stopping.borrow().then(|| "the server is stopping".to_owned());
     let why = store.or(engine).or(stopping);
     let up = health.routes.iter().filter(|(_, word)| word.as_ref().is_some_and(|word| word.up)).count();
     let status = if why.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
@@ -51,17 +63,17 @@ async fn readyz(State(app): State<App>) -> Response {
     (status, Json(view)).into_response()
 }
 
-async fn metrics(State(app): State<App>) -> Outcome<Response> {
-    let handle = app
+async fn metrics(State(state): State<Arc<OperationsState>>) -> Outcome<Response> {
+    let handle = state
         .metrics
         .as_ref()
         .ok_or_else(|| HttpProblem::new(ProblemKind::NotFound, "metrics are switched off"))?;
     Ok(([(CONTENT_TYPE, PROMETHEUS)], handle.render()).into_response())
 }
 
-async fn audit(State(app): State<App>, _: Caller, uri: Uri) -> Outcome<Json<Value>> {
+async fn audit(State(store): State<SharedStore>, _: Caller, uri: Uri) -> Outcome<Json<Value>> {
     let query = Query::read(&uri, &["limit"])?;
-    let acts = app.store.acts(None, query.limit()?).await?;
+    let acts = store.acts(None, query.limit()?).await?;
     Ok(Json(json!({"items": acts.iter().map(act).collect::<Vec<_>>(), "next": null})))
 }
 
@@ -77,10 +89,10 @@ fn act(act: &Act) -> Value {
 }
 
 async fn reload(State(app): State<App>, caller: Caller) -> Outcome<Json<Value>> {
-    let reload = app
-        .reload
-        .as_ref()
-        .ok_or_else(|| HttpProblem::new(ProblemKind::NotFound, "there is no config file to read again"))?;
+    let reload =
+        app.operations.reload.as_ref().ok_or_else(|| {
+            HttpProblem::new(ProblemKind::NotFound, "there is no config file to read again")
+        })?;
     match reload().await {
         Ok(changes) => {
             app.note(&caller, "config.reload", "", &changes.join("; ")).await;

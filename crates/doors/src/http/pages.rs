@@ -98,7 +98,7 @@ async fn front(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Outcome<
     let nonce = random_text()?;
     let page = AlertsPage {
         nonce: &nonce,
-        form_token: app.sessions.form_token(&headers),
+        form_token: app.auth.sessions.form_token(&headers),
         alerts: alerts.iter().map(line).collect(),
         next: next.map(|no| cursor(no.0)),
     };
@@ -129,7 +129,7 @@ fn login_page(app: &App, status: StatusCode, why: &str) -> Outcome<Response> {
         why,
     };
     let mut response = html(status, &nonce, page.render())?;
-    add_cookie(&mut response, FORM_COOKIE, &login_form, app.secure);
+    add_cookie(&mut response, FORM_COOKIE, &login_form, app.auth.secure_cookies);
     Ok(response)
 }
 
@@ -148,24 +148,24 @@ async fn login(State(app): State<App>, headers: HeaderMap, body: Body) -> Outcom
         }
         Err(problem) => return Err(problem),
     };
-    let session = app.sessions.begin(caller.token.hash)?;
+    let session = app.auth.sessions.begin(caller.token.hash)?;
     let mut response = away();
-    add_cookie(&mut response, SESSION_COOKIE, &session, app.secure);
-    add_cookie(&mut response, FORM_COOKIE, "", app.secure);
+    add_cookie(&mut response, SESSION_COOKIE, &session, app.auth.secure_cookies);
+    add_cookie(&mut response, FORM_COOKIE, "", app.auth.secure_cookies);
     Ok(response)
 }
 
 async fn logout(State(app): State<App>, headers: HeaderMap, body: Body) -> Outcome<Response> {
     let fields = form(&app, &headers, body).await?;
     let token = fields.iter().find(|(name, _)| name == "form").map_or("", |(_, value)| value);
-    if !app.sessions.end(&headers, token) {
+    if !app.auth.sessions.end(&headers, token) {
         return Err(HttpProblem::new(
             ProblemKind::BadForm,
             "the session is over, or the form is not its own",
         ));
     }
     let mut response = away();
-    add_cookie(&mut response, SESSION_COOKIE, "", app.secure);
+    add_cookie(&mut response, SESSION_COOKIE, "", app.auth.secure_cookies);
     Ok(response)
 }
 
@@ -201,7 +201,7 @@ async fn alert(
     let label: Vec<String> = bar.iter().map(|part| format!("{} {}", part.count, part.name)).collect();
     let page = AlertPage {
         nonce: &nonce,
-        form_token: app.sessions.form_token(&headers),
+        form_token: app.auth.sessions.form_token(&headers),
         over: report.finished.is_some(),
         bar_label: label.join(", "),
         bar,

@@ -130,6 +130,11 @@ impl HttpProblem {
         HttpProblem { kind, detail, fields, headers: Vec::new(), members: None }
     }
 
+    /// Refused for now: `limit` of these are under way.
+    pub(crate) fn busy(what: &str, limit: usize) -> HttpProblem {
+        HttpProblem::new(ProblemKind::Busy, format!("{what}: at most {limit} at once")).retry_after(5)
+    }
+
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> HttpProblem {
         self.headers.push((name, value));
         self

@@ -2,7 +2,7 @@
 
 use crate::http::app::App;
 use crate::http::{Deps, HttpConfig, router};
-use crate::kannel::{BEGINNING_OCTETS, FastPath, GeneralPath, PATH, is_for_fast_path};
+use crate::kannel::{BEGINNING_OCTETS, FastPath, GeneralPath, PATH, SendSms, is_for_fast_path};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response};
@@ -84,9 +84,10 @@ pub async fn serve(config: HttpConfig, deps: Deps) -> Result<Running, ServeError
     let address = listener.local_addr().map_err(failed)?;
     let (stop, stopping) = watch::channel(false);
     let metrics = deps.metrics.clone();
+    let sendsms = SendSms::new(deps.messages.clone(), deps.platforms.clone(), deps.clock.clone());
     let app = App::new(deps, &config, stopping.clone());
     let door = HttpDoorState {
-        ways: RequestPaths::new(app),
+        ways: RequestPaths::new(app, Arc::new(sendsms)),
         tls: config.tls.clone().map(TlsAcceptor::from),
         places: Arc::new(Semaphore::new(config.limits.connections_max)),
         stopping,
@@ -188,8 +189,7 @@ struct RequestPaths {
 }
 
 impl RequestPaths {
-    fn new(app: App) -> RequestPaths {
-        let sendsms = app.sendsms.clone();
+    fn new(app: App, sendsms: Arc<SendSms>) -> RequestPaths {
         RequestPaths {
             router: TowerToHyperService::new(router::router(app.clone())),
             app,
@@ -200,7 +200,7 @@ impl RequestPaths {
 
     async fn answer(self, request: Request<Incoming>, from: IpAddr) -> Result<Response<Body>, Infallible> {
         if request.uri().path() == PATH {
-            return Ok(self.general_path.answer(&self.app.large_bodies, request.map(Body::new), from).await);
+            return Ok(self.general_path.answer(&self.app.bodies, request.map(Body::new), from).await);
         }
         self.router.call(request).await
     }

@@ -1,9 +1,9 @@
 //! An alert as it happens: server-sent events `progress`, `answer`, `done`.
 
 use crate::http::alerts::{alert_id, check_own};
-use crate::http::app::{App, STREAMS_MAX};
+use crate::http::app::App;
 use crate::http::auth::Caller;
-use crate::http::problem::Outcome;
+use crate::http::problem::{HttpProblem, Outcome};
 use crate::http::request::query::Captured;
 use crate::http::request::time_text::rfc3339;
 use axum::extract::State;
@@ -19,12 +19,32 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+/// Live event streams at once.
+const STREAMS_MAX: usize = 1_000;
 /// A comment is sent when nothing else was for so long, so that what stands between does not hang up.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Answers taken in one go; what a slow reader misses beyond is in the deliveries.
 const ANSWERS_MAX: usize = 256;
+
+/// Places of live event streams, and the signal that ends them all.
+pub(crate) struct EventStreams {
+    places: Arc<Semaphore>,
+    /// True once the server is stopping.
+    stopping: watch::Receiver<bool>,
+}
+
+impl EventStreams {
+    pub(crate) fn new(stopping: watch::Receiver<bool>) -> EventStreams {
+        EventStreams { places: Arc::new(Semaphore::new(STREAMS_MAX)), stopping }
+    }
+
+    fn place(&self) -> Outcome<OwnedSemaphorePermit> {
+        let place = self.places.clone().try_acquire_owned();
+        place.map_err(|_| HttpProblem::busy("event streams", STREAMS_MAX))
+    }
+}
 
 pub(crate) async fn events(
     State(app): State<App>,
@@ -33,13 +53,11 @@ pub(crate) async fn events(
 ) -> Outcome<Response> {
     let id = alert_id(&id)?;
     check_own(&app, &caller, id).await?;
-    let Ok(place) = app.streams.clone().try_acquire_owned() else {
-        return Err(app.busy("event streams", STREAMS_MAX));
-    };
+    let place = app.event_streams.place()?;
     // First listen, then ask: what happens between is heard twice rather than never.
     let receiver = app.engine.watch(caller.account(), id).await?;
     let report = app.engine.report(caller.account(), id).await?;
-    let follower = EventFollower::new(report, receiver, app.stopping.clone(), place);
+    let follower = EventFollower::new(report, receiver, app.event_streams.stopping.clone(), place);
     Ok(Sse::new(follow(follower)).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response())
 }
 
@@ -153,7 +171,7 @@ mod tests {
     use engine::{Counts, Times};
     use records::{AlertId, Timestamp};
     use std::collections::BTreeMap;
-    use tokio::sync::{Semaphore, broadcast};
+    use tokio::sync::broadcast;
 
     fn report(at: u64) -> Arc<Report> {
         Arc::new(Report {

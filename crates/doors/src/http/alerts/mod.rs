@@ -24,7 +24,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
-use engine::{DeliveryView, Draft, Steer, Submitted};
+use engine::{DeliveryView, Draft, Engine, Steer, Submitted};
 use futures_util::stream;
 use records::{Alert, AlertId, AlertNo, AlertRequest, DeliveryState, EndpointNo, Origin};
 use serde_json::{Value, json};
@@ -132,7 +132,7 @@ async fn parse(app: &App, node: JsonNode) -> Outcome<AlertRequest> {
     let (now, defaults) = (app.now(), app.defaults.load_full());
     let size = if let JsonNode::Object(members) = &node { entries(members) } else { 0 };
     let request = off_thread(size * 100, move || body::parse(node, now, &defaults)).await??;
-    attachments::keep(app, request).await
+    attachments::keep(&app.attachments, request).await
 }
 
 /// Entries of the longest list, a measure of the work.
@@ -367,8 +367,12 @@ fn observer_view(id: u64, mut callback: Value) -> Value {
     callback
 }
 
-async fn observers(State(app): State<App>, caller: Caller, Captured(id): Captured) -> Outcome<Json<Value>> {
-    let observers = app.engine.observers(caller.account(), alert_id(&id)?).await?;
+async fn observers(
+    State(engine): State<Engine>,
+    caller: Caller,
+    Captured(id): Captured,
+) -> Outcome<Json<Value>> {
+    let observers = engine.observers(caller.account(), alert_id(&id)?).await?;
     let items: Vec<Value> =
         observers.iter().map(|(id, request)| observer_view(*id, view::callback(request))).collect();
     Ok(Json(json!({"items": items, "next": null})))

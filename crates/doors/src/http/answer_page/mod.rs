@@ -82,7 +82,7 @@ async fn answered(
 /// Reads a form of a browser.
 pub(crate) async fn form(app: &App, headers: &HeaderMap, body: Body) -> Outcome<Vec<(String, String)>> {
     body::media_type(headers, &["application/x-www-form-urlencoded"])?;
-    let bytes = body::whole(headers, body, FORM_OCTETS_MAX, &app.large_bodies).await?;
+    let bytes = app.bodies.whole(headers, body, FORM_OCTETS_MAX).await?;
     let text = String::from_utf8(bytes)
         .map_err(|_| HttpProblem::new(ProblemKind::MalformedBody, "the form is not UTF-8"))?;
     let uri = format!("/?{text}")

@@ -1,8 +1,12 @@
 //! Authentication and authorization: bearer tokens, their cache, and the table of needs applied to each
 //! request.
 
+mod request_rate;
 pub(crate) mod sessions;
 
+use self::request_rate::RequestRate;
+use self::sessions::Sessions;
+use crate::http::HttpConfig;
 use crate::http::app::App;
 use crate::http::forward;
 use crate::http::problem::{HttpProblem, Outcome, ProblemKind};
@@ -22,6 +26,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use store::{SharedStore, StoreError};
 use tokio::time::Instant;
+
+/// Tokens looked up, sessions of browsers, and the rate of each token.
+pub(crate) struct AuthState {
+    pub tokens: TokenCache,
+    pub sessions: Sessions,
+    rate: RequestRate,
+    /// Cookies are for TLS alone.
+    pub secure_cookies: bool,
+}
+
+impl AuthState {
+    pub(crate) fn new(config: &HttpConfig) -> AuthState {
+        let is_https = |url: &str| url.starts_with("https://");
+        AuthState {
+            tokens: TokenCache::default(),
+            sessions: Sessions::default(),
+            rate: RequestRate::new(config.limits.requests_per_s, config.limits.burst),
+            secure_cookies: config.tls.is_some() || config.public_url.as_deref().is_some_and(is_https),
+        }
+    }
+}
 
 /// What our tokens begin with.
 pub(crate) const TOKEN_PREFIX: &str = "cmp_";
@@ -83,8 +108,8 @@ fn need_of(request: &Request) -> Option<Need> {
 
 async fn admit(app: &App, method: &Method, headers: &HeaderMap, need: Need) -> Outcome<Caller> {
     let caller = identify(app, method, headers).await?;
-    if let Err(wait) = app.limiter.check(&caller.token.id) {
-        let detail = format!("more than {} requests a second with this token", app.limits.requests_per_s);
+    if let Err(wait) = app.auth.rate.check(&caller.token.id) {
+        let detail = format!("more than {} requests a second with this token", app.auth.rate.per_s);
         return Err(
             HttpProblem::new(ProblemKind::TooMany, detail).retry_after(wait.as_secs_f64().ceil() as u64)
         );
@@ -131,7 +156,7 @@ pub(crate) async fn caller_of_secret(app: &App, secret: &str) -> Outcome<Caller>
             format!("the token is not one of ours: they begin with {TOKEN_PREFIX}"),
         ));
     }
-    let found = app.tokens.find(&app.store, hash(secret)).await?;
+    let found = app.auth.tokens.find(&app.store, hash(secret)).await?;
     found
         .map(|token| Caller { token })
         .ok_or_else(|| HttpProblem::new(ProblemKind::BadToken, "the token is unknown or was revoked"))

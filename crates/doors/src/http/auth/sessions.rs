@@ -84,8 +84,8 @@ pub(crate) async fn caller(app: &App, headers: &HeaderMap) -> Outcome<Option<Cal
     if let Some(caller) = forward::vouched(app, headers)? {
         return Ok(Some(caller));
     }
-    let Some(session) = app.sessions.session(headers) else { return Ok(None) };
-    let token = app.tokens.find(&app.store, session.token_hash).await?;
+    let Some(session) = app.auth.sessions.session(headers) else { return Ok(None) };
+    let token = app.auth.tokens.find(&app.store, session.token_hash).await?;
     Ok(token.map(|token| Caller { token }))
 }
 

@@ -5,7 +5,7 @@ pub(crate) mod outgoing;
 #[cfg(test)]
 mod tests;
 
-use self::incoming::{Intent, Oddity, intent};
+use self::incoming::{CapSender, Intent, Oddity, intent};
 use crate::http::alerts;
 use crate::http::alerts::body::whom;
 use crate::http::alerts::{alert_id, idempotency_key, seen};
@@ -17,6 +17,7 @@ use crate::http::request::body::{self, media_type};
 use crate::http::request::query::{Captured, Query};
 use crate::http::request::time_text::rfc3339;
 use crate::http::routes::Need;
+use arc_swap::ArcSwap;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -27,7 +28,8 @@ use axum::{Json, Router};
 use engine::{Draft, EngineError, Steer};
 use records::{Account, Alert, AlertId, Origin};
 use serde_json::json;
-use store::IdempotencyKey;
+use std::sync::Arc;
+use store::{IdempotencyKey, SharedStore};
 
 /// Entries of `?audience=`.
 const AUDIENCE_MAX: usize = 1_000;
@@ -39,6 +41,12 @@ const FEED_SCAN: usize = 300;
 const FEED_MAX: usize = 50;
 /// CAP's media type.
 const CAP_XML: &str = "application/cap+xml";
+/// Settings of CAP: the senders that may submit, and the address in the feed's links.
+pub(crate) struct CapState {
+    pub senders: Arc<ArcSwap<Vec<CapSender>>>,
+    pub public_url: Option<String>,
+}
+
 pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/api/v1/cap", post(submit))
@@ -57,7 +65,7 @@ async fn submit(
     let query = Query::read(&uri, &["audience", "mode"])?;
     let wait_solved = query.word("mode", &[("async", false), ("sync", true)])?;
     media_type(&headers, &[CAP_XML, "application/xml", "text/xml"])?;
-    let octets = body::whole(&headers, body, cap::DOCUMENT_OCTETS_MAX, &app.large_bodies).await?;
+    let octets = app.bodies.whole(&headers, body, cap::DOCUMENT_OCTETS_MAX).await?;
     let text = String::from_utf8_lossy(&octets).into_owned();
     let reading = body::off_thread(octets.len(), move || cap::read(&octets)).await?.map_err(unreadable)?;
     let (audience, geocode_attribute) = audience(&app, &query, &reading.alert)?;
@@ -73,7 +81,7 @@ async fn submit(
             (StatusCode::OK, Json(json!({"id": id, "state": state, "problems": oddities}))).into_response()
         );
     };
-    request.attachments = attachments::of_cap(&app, &reading.alert, &mut oddities).await?;
+    request.attachments = attachments::of_cap(&app.attachments, &reading.alert, &mut oddities).await?;
     let key = match idempotency_key(&headers, || text.clone())? {
         Some(key) => key,
         None => own_key(&reading.alert, &text),
@@ -130,7 +138,7 @@ fn same_identifier(error: EngineError) -> HttpProblem {
 
 /// Whom it goes to, and which attribute holds geocodes.
 fn audience(app: &App, query: &Query, alert: &cap::Alert) -> Outcome<(Vec<String>, Option<String>)> {
-    let senders = app.cap_senders.load();
+    let senders = app.cap.senders.load();
     let configured = senders.iter().find(|known| known.sender == alert.sender);
     let wanted: Vec<String> = query
         .all("audience")
@@ -218,10 +226,10 @@ async fn document(State(app): State<App>, caller: Caller, Captured(id): Captured
 }
 
 /// One of the feed's messages, for anybody.
-async fn public(State(app): State<App>, Captured(id): Captured) -> Outcome<Response> {
+async fn public(State(store): State<SharedStore>, Captured(id): Captured) -> Outcome<Response> {
     let id: AlertId = alert_id(&id)?;
     let missing = || HttpProblem::new(ProblemKind::NotFound, "no such public alert");
-    let alert = app.store.alert(Account::DEFAULT, id).await?.ok_or_else(missing)?;
+    let alert = store.alert(Account::DEFAULT, id).await?.ok_or_else(missing)?;
     outgoing::public(&alert).ok_or_else(missing)?;
     Ok(([(CONTENT_TYPE, CAP_XML), (CACHE_CONTROL, "max-age=60")], outgoing::document(&alert)?)
         .into_response())
@@ -230,7 +238,7 @@ async fn public(State(app): State<App>, Captured(id): Captured) -> Outcome<Respo
 /// What came in as CAP, public and actual, newest first, as Atom (RFC 4287).
 async fn feed(State(app): State<App>) -> Outcome<Response> {
     let alerts = app.store.alerts_before(Account::DEFAULT, None, FEED_SCAN).await?;
-    let base = app.public_url.clone().unwrap_or_default();
+    let base = app.cap.public_url.clone().unwrap_or_default();
     let now = app.now();
     let feed = body::off_thread(usize::MAX, move || {
         let mut entries = String::new();

@@ -17,6 +17,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use records::Group;
 use serde_json::{Value, json};
+use store::SharedStore;
 pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/api/v1/groups", post(create).get(list))
@@ -61,8 +62,8 @@ async fn put(app: &App, caller: &Caller, headers: &HeaderMap, group: Group) -> O
     Ok(response)
 }
 
-async fn show(State(app): State<App>, caller: Caller, Captured(id): Captured) -> Outcome<Response> {
-    let (group, version) = app.store.group(caller.account(), &id).await?.ok_or_else(missing)?;
+async fn show(State(store): State<SharedStore>, caller: Caller, Captured(id): Captured) -> Outcome<Response> {
+    let (group, version) = store.group(caller.account(), &id).await?.ok_or_else(missing)?;
     Ok(([etag(version)], Json(group)).into_response())
 }
 
@@ -70,11 +71,11 @@ fn missing() -> HttpProblem {
     HttpProblem::new(ProblemKind::NotFound, "no such group")
 }
 
-async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Outcome<Json<Value>> {
+async fn list(State(store): State<SharedStore>, caller: Caller, uri: Uri) -> Outcome<Json<Value>> {
     let query = Query::read(&uri, &["cursor", "limit"])?;
     let limit = query.limit()?;
     let after = query.cursor()?.unwrap_or_default();
-    let groups = app.store.groups_after(caller.account(), &after, limit).await?;
+    let groups = store.groups_after(caller.account(), &after, limit).await?;
     let next = groups.last().filter(|_| groups.len() == limit).map(|group| cursor(&group.id));
     Ok(Json(json!({"items": groups, "next": next})))
 }

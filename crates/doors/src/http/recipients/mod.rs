@@ -22,6 +22,7 @@ use records::Recipient;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
+use store::SharedStore;
 use store::import::{from_json, to_json};
 
 /// Recipients in one body; `:import` takes any number.
@@ -153,8 +154,8 @@ pub(crate) fn encoded(id: &str) -> String {
     out
 }
 
-async fn show(State(app): State<App>, caller: Caller, Captured(id): Captured) -> Outcome<Response> {
-    let (recipient, version) = app.store.recipient(caller.account(), &id).await?.ok_or_else(missing)?;
+async fn show(State(store): State<SharedStore>, caller: Caller, Captured(id): Captured) -> Outcome<Response> {
+    let (recipient, version) = store.recipient(caller.account(), &id).await?.ok_or_else(missing)?;
     Ok(shown(&recipient, version))
 }
 
@@ -221,7 +222,7 @@ async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Outcome<Json<Value>> {
+async fn list(State(store): State<SharedStore>, caller: Caller, uri: Uri) -> Outcome<Json<Value>> {
     let query = Query::read(&uri, &["filter", "cursor", "limit"])?;
     let limit = query.limit()?;
     let filters: Vec<Filter> = query.all("filter").take(FILTERS_MAX).map(Filter::new).collect();
@@ -229,7 +230,7 @@ async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Outcome<Json<
     let mut items: Vec<Recipient> = Vec::new();
     let mut seen = 0;
     let next = loop {
-        let slice = app.store.recipients_after(caller.account(), &after, limit).await?;
+        let slice = store.recipients_after(caller.account(), &after, limit).await?;
         seen += slice.len();
         let ended = slice.len() < limit;
         for recipient in slice {

@@ -1,6 +1,6 @@
 //! People in streams: imported from a file of any size in bounded memory, exported likewise.
 
-use crate::http::app::{App, IMPORTS_MAX};
+use crate::http::app::App;
 use crate::http::auth::Caller;
 use crate::http::problem::{Fields, HttpProblem, Outcome, ProblemKind};
 use crate::http::request::body::{self, broken, media_type};
@@ -22,6 +22,8 @@ use store::StoreError;
 use store::import::{Format, ImportReader, Problem as RowProblem, to_json};
 use tokio::io::AsyncBufReadExt;
 
+/// Imports at once.
+pub(crate) const IMPORTS_MAX: usize = 4;
 /// Problems listed; more are counted.
 const PROBLEMS_MAX: usize = 1_000;
 /// Rows staged in one call.
@@ -51,7 +53,7 @@ pub(crate) async fn import(
         "text/csv" => Format::Csv,
         _ => Format::Ndjson,
     };
-    let Ok(_place) = app.imports.try_acquire() else { return Err(app.busy("imports", IMPORTS_MAX)) };
+    let Ok(_place) = app.imports.try_acquire() else { return Err(HttpProblem::busy("imports", IMPORTS_MAX)) };
     let mut reader = body::open(&headers, body)?;
     let rows = ImportReader::new(format, (**app.defaults.load()).clone());
     let mut intake = Intake::begin(&app, &caller, rows, on_problem).await?;

@@ -29,7 +29,7 @@ const WHOLE_BODY_MAX: Duration = Duration::from_secs(600);
 /// Bodies of more octets than this wait for one of [`LARGE_BODIES_MAX`] places.
 const LARGE_BODY_OCTETS: usize = 1 << 20;
 /// Large bodies in memory at once.
-pub(crate) const LARGE_BODIES_MAX: usize = 8;
+const LARGE_BODIES_MAX: usize = 8;
 /// What is refused for its size is still read so far, so that the client gets to read why.
 const DRAIN_OCTETS_MAX: u64 = 256 << 20;
 /// And for so long.
@@ -71,28 +71,44 @@ pub(crate) fn open(headers: &HeaderMap, body: Body) -> Outcome<Reader> {
     })
 }
 
-/// Reads a whole body of at most `octets_max` decompressed octets.
-pub(crate) async fn whole(
-    headers: &HeaderMap,
-    body: Body,
+/// Limits on bodies that are read whole, which all requests share.
+pub(crate) struct BodyLimits {
+    /// Decompressed octets of a JSON body.
     octets_max: usize,
-    large: &Semaphore,
-) -> Outcome<Vec<u8>> {
-    let mut reader = open(headers, body)?;
-    let declared: Option<u64> =
-        headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()).and_then(|v| v.parse().ok());
-    let encoded = headers.contains_key(CONTENT_ENCODING);
-    if !encoded && declared.is_some_and(|octets| octets > octets_max as u64) {
-        return Err(too_large(octets_max));
+    /// Places of large bodies in memory.
+    large: Semaphore,
+}
+
+impl BodyLimits {
+    pub(crate) fn new(octets_max: usize) -> BodyLimits {
+        BodyLimits { octets_max, large: Semaphore::new(LARGE_BODIES_MAX) }
     }
-    let read = read_whole(&mut reader, octets_max, large);
-    match tokio::time::timeout(WHOLE_BODY_MAX, read).await {
-        Ok(Ok(Some(bytes))) => Ok(bytes),
-        Ok(Ok(None)) => Err(too_large(octets_max)),
-        Ok(Err(error)) => Err(broken(&error)),
-        Err(_) => {
-            let detail = format!("the body was not there after {} s", WHOLE_BODY_MAX.as_secs());
-            Err(HttpProblem::new(ProblemKind::TooSlow, detail))
+
+    /// Reads a JSON body.
+    pub(crate) async fn json(&self, headers: &HeaderMap, body: Body) -> Outcome<JsonNode> {
+        media_type(headers, &["application/json", "application/merge-patch+json"])?;
+        let bytes = self.whole(headers, body, self.octets_max).await?;
+        off_thread(bytes.len(), move || json::parse(&bytes)).await?
+    }
+
+    /// Reads a whole body of at most `octets_max` decompressed octets.
+    pub(crate) async fn whole(&self, headers: &HeaderMap, body: Body, octets_max: usize) -> Outcome<Vec<u8>> {
+        let mut reader = open(headers, body)?;
+        let declared: Option<u64> =
+            headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()).and_then(|v| v.parse().ok());
+        let encoded = headers.contains_key(CONTENT_ENCODING);
+        if !encoded && declared.is_some_and(|octets| octets > octets_max as u64) {
+            return Err(too_large(octets_max));
+        }
+        let read = read_whole(&mut reader, octets_max, &self.large);
+        match tokio::time::timeout(WHOLE_BODY_MAX, read).await {
+            Ok(Ok(Some(bytes))) => Ok(bytes),
+            Ok(Ok(None)) => Err(too_large(octets_max)),
+            Ok(Err(error)) => Err(broken(&error)),
+            Err(_) => {
+                let detail = format!("the body was not there after {} s", WHOLE_BODY_MAX.as_secs());
+                Err(HttpProblem::new(ProblemKind::TooSlow, detail))
+            }
         }
     }
 }
@@ -180,18 +196,6 @@ fn wrong_type(value: &str, taken: &[&str]) -> HttpProblem {
     let value: String = value.chars().take(80).collect();
     let detail = format!("Content-Type {value:?} is not taken here; {} is", taken.join(" or "));
     HttpProblem::new(ProblemKind::WrongMediaType, detail)
-}
-
-/// Reads a JSON body.
-pub(crate) async fn json(
-    headers: &HeaderMap,
-    body: Body,
-    octets_max: usize,
-    large: &Semaphore,
-) -> Outcome<JsonNode> {
-    media_type(headers, &["application/json", "application/merge-patch+json"])?;
-    let bytes = whole(headers, body, octets_max, large).await?;
-    off_thread(bytes.len(), move || json::parse(&bytes)).await?
 }
 
 /// Runs `work` on a thread for blocking work when it is long enough to hold others up.
@@ -301,7 +305,7 @@ mod tests {
     use futures_util::stream;
 
     async fn read(body: Body) -> Outcome<Vec<u8>> {
-        whole(&HeaderMap::new(), body, 1 << 20, &Semaphore::new(1)).await
+        BodyLimits::new(0).whole(&HeaderMap::new(), body, 1 << 20).await
     }
 
     fn drops(every: Duration) -> Body {

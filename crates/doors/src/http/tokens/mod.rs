@@ -18,6 +18,7 @@ use axum::routing::{delete, post};
 use axum::{Json, Router};
 use records::{Role, Token};
 use serde_json::{Value, json};
+use store::SharedStore;
 
 /// Characters of an account's or a token's name.
 const NAME_CHARS_MAX: usize = 200;
@@ -66,9 +67,9 @@ async fn create(State(app): State<App>, caller: Caller, headers: HeaderMap, body
         .into_response())
 }
 
-async fn list(State(app): State<App>, _: Caller, uri: Uri) -> Outcome<Json<Value>> {
+async fn list(State(store): State<SharedStore>, _: Caller, uri: Uri) -> Outcome<Json<Value>> {
     Query::read(&uri, &[])?;
-    let tokens = app.store.tokens(None).await?;
+    let tokens = store.tokens(None).await?;
     Ok(Json(json!({"items": tokens.iter().map(view).collect::<Vec<_>>(), "next": null})))
 }
 
@@ -88,7 +89,7 @@ async fn revoke(State(app): State<App>, caller: Caller, Captured(id): Captured) 
         ));
     }
     app.store.revoke_token(&id, app.now()).await?;
-    app.tokens.forget(&id);
+    app.auth.tokens.forget(&id);
     app.note(&caller, "token.revoke", &id, "").await;
     Ok(StatusCode::NO_CONTENT)
 }
