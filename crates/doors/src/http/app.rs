@@ -6,7 +6,7 @@ use crate::http::attachments::AttachmentState;
 use crate::http::auth::{AuthState, Caller};
 use crate::http::cap::CapState;
 use crate::http::operations::OperationsState;
-use crate::http::problem::Outcome;
+use crate::http::problem::HttpResult;
 use crate::http::recipients::stream::IMPORTS_MAX;
 use crate::http::request::body::BodyLimits;
 use crate::http::request::json::JsonNode;
@@ -116,8 +116,8 @@ impl AppState {
         self.locks.hold(account, id).await
     }
 
-    /// Writes an action of a caller to the audit trail. The action is done by then, so a failure is logged and
-    /// not reported to the caller.
+    /// Writes an action of a caller to the audit trail. The action is done by then, so a failure is logged
+    /// and not reported to the caller.
     pub(crate) async fn note(&self, caller: &Caller, verb: &str, object: &str, detail: &str) {
         let act = Act {
             at: self.now(),
@@ -128,12 +128,12 @@ impl AppState {
             detail: detail.to_owned(),
         };
         if let Err(error) = self.store.note_act(act).await {
-            tracing::error!(%error, verb, object, token = caller.token.id, "an act is not in the audit trail");
+            tracing::error!(%error, verb, object, token = caller.token.id, "an action is missing from the audit trail");
         }
     }
 
     /// Reads a JSON body within the limit.
-    pub(crate) async fn json(&self, headers: &HeaderMap, body: Body) -> Outcome<JsonNode> {
+    pub(crate) async fn json(&self, headers: &HeaderMap, body: Body) -> HttpResult<JsonNode> {
         self.bodies.json(headers, body).await
     }
 }

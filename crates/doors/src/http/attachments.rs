@@ -1,9 +1,11 @@
-//! Files that alerts carry: handed in before the alert and named by it, or within a CAP message; given back.
+//! Attachments: files that alerts carry, uploaded before the alert or contained in a CAP message.
+//!
+//! `POST /api/v1/attachments` · `GET /api/v1/attachments/{id}`.
 
 use crate::http::app::App;
 use crate::http::auth::Caller;
 use crate::http::cap::incoming::Oddity;
-use crate::http::problem::{Fields, HttpProblem, Outcome, ProblemKind};
+use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::body::{self, broken};
 use crate::http::request::fields::Object;
 use crate::http::request::json::JsonNode;
@@ -36,7 +38,7 @@ pub(crate) const NAME_OCTETS_MAX: usize = 80;
 pub(crate) const TYPE_CHARS_MAX: usize = 100;
 /// Files that come at once.
 const UPLOADS_MAX: usize = 8;
-/// The type of what has none.
+/// The media type of a file without one.
 const TYPE_DEFAULT: &str = "application/octet-stream";
 /// Hexadecimal digits of an id.
 const ID_CHARS: usize = 64;
@@ -73,7 +75,7 @@ async fn upload(
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Response> {
+) -> HttpResult<Response> {
     Query::read(&uri, &[])?;
     let Ok(_place) = app.attachments.uploads.try_acquire() else {
         return Err(HttpProblem::busy("uploads", UPLOADS_MAX));
@@ -86,7 +88,7 @@ async fn upload(
     let mut reader = body::open(&headers, body)?;
     let taken = tokio::time::timeout(WHOLE_FILE_MAX, take(&app.attachments, &mut reader)).await;
     let stored = taken.map_err(|_| {
-        let detail = format!("the file was not there after {} s", WHOLE_FILE_MAX.as_secs());
+        let detail = format!("the file did not arrive within {} s", WHOLE_FILE_MAX.as_secs());
         HttpProblem::new(ProblemKind::TooSlow, detail)
     })??;
     app.note(&caller, "attachment.upload", &stored.id, &format!("{} octets", stored.size)).await;
@@ -95,7 +97,7 @@ async fn upload(
     Ok((StatusCode::CREATED, [(LOCATION, at)], Json(view)).into_response())
 }
 
-async fn take(state: &AttachmentState, reader: &mut body::Reader) -> Outcome<Stored> {
+async fn take(state: &AttachmentState, reader: &mut body::BodyReader) -> HttpResult<Stored> {
     let octets_max = state.octets_max;
     let mut writing = state.media.begin().await.map_err(|error| not_written(&error))?;
     loop {
@@ -113,7 +115,7 @@ async fn take(state: &AttachmentState, reader: &mut body::Reader) -> Outcome<Sto
 }
 
 fn too_large(octets_max: u64) -> HttpProblem {
-    let detail = format!("a file may have {octets_max} octets at most: [http] attachment_octets_max says so");
+    let detail = format!("a file may have at most {octets_max} octets ([http] attachment_octets_max)");
     HttpProblem::new(ProblemKind::TooLarge, detail)
 }
 
@@ -131,9 +133,9 @@ fn not_read(error: &io::Error) -> HttpProblem {
 }
 
 /// Gives a file back.
-async fn show(State(state): State<Arc<AttachmentState>>, Captured(id): Captured) -> Outcome<Response> {
+async fn show(State(state): State<Arc<AttachmentState>>, Captured(id): Captured) -> HttpResult<Response> {
     let gone = || {
-        HttpProblem::new(ProblemKind::NotFound, "there is no attachment of this id; it may be past its time")
+        HttpProblem::new(ProblemKind::NotFound, "there is no attachment with this id; it may have expired")
     };
     let path = state.media.path(&id).ok_or_else(gone)?;
     let file = match tokio::fs::File::open(path).await {
@@ -175,12 +177,12 @@ fn read(node: JsonNode, at: &str, fields: &mut Fields) -> Option<Attachment> {
     let media_type = object.text("type", TYPE_CHARS_MAX, fields).unwrap_or_else(|| TYPE_DEFAULT.to_owned());
     if name.as_deref().is_some_and(|name| !is_plain(name)) {
         let reason = format!(
-            "is no plain file name of at most {NAME_OCTETS_MAX} octets: without / and \\, no dot first, no spaces around"
+            "is not a plain file name of at most {NAME_OCTETS_MAX} octets: no / or \\, no dot first, no spaces around"
         );
         fields.push(format!("{at}.name"), reason);
     }
     if !is_media_type(&media_type) {
-        fields.push(format!("{at}.type"), format!("{media_type:?} is no media type, such as audio/wav"));
+        fields.push(format!("{at}.type"), format!("{media_type:?} is not a media type, such as audio/wav"));
     }
     Some(Attachment { name: name?, media_type, size: 0, blake3: id? })
 }
@@ -199,8 +201,8 @@ fn is_media_type(text: &str) -> bool {
     text.split_once('/').is_some_and(|(kind, rest)| token(kind) && token(rest))
 }
 
-/// Looks whether what a request names is there, and keeps it from now on for as long as an alert can need it.
-pub(crate) async fn keep(state: &AttachmentState, mut request: AlertRequest) -> Outcome<AlertRequest> {
+/// Checks that the attachments of a request exist, and retains them for as long as an alert can need them.
+pub(crate) async fn keep(state: &AttachmentState, mut request: AlertRequest) -> HttpResult<AlertRequest> {
     if request.attachments.is_empty() {
         return Ok(request);
     }
@@ -212,7 +214,7 @@ pub(crate) async fn keep(state: &AttachmentState, mut request: AlertRequest) -> 
                 Some(size) => one.size = size,
                 None => fields.push(
                     format!("attachments[{index}].id"),
-                    "is no attachment that is here: POST its file to /api/v1/attachments first",
+                    "names no stored attachment: POST the file to /api/v1/attachments first",
                 ),
             }
         }
@@ -223,12 +225,12 @@ pub(crate) async fn keep(state: &AttachmentState, mut request: AlertRequest) -> 
     if fields.is_empty() { Ok(request) } else { Err(HttpProblem::fields(ProblemKind::InvalidFields, fields)) }
 }
 
-/// Stores what a CAP message carries within itself (`derefUri`).
+/// Stores the files that a CAP message contains (`derefUri`).
 pub(crate) async fn of_cap(
     state: &AttachmentState,
     alert: &cap::Alert,
     oddities: &mut Vec<Oddity>,
-) -> Outcome<Vec<Attachment>> {
+) -> HttpResult<Vec<Attachment>> {
     let mut attachments: Vec<Attachment> = Vec::new();
     for (at, info) in alert.infos.iter().enumerate() {
         for (number, resource) in info.resources.iter().enumerate() {
@@ -237,7 +239,7 @@ pub(crate) async fn of_cap(
             let mut odd = |rule, words: &str| oddities.push(Oddity::new(&path, rule, words));
             let content: String = content.chars().filter(|c| !c.is_whitespace()).collect();
             let Ok(octets) = BASE64.decode(content) else {
-                odd("unused", "is no base64: it is not attached");
+                odd("unused", "is not base64, so it is not attached");
                 continue;
             };
             if octets.len() as u64 > state.octets_max {
@@ -249,7 +251,7 @@ pub(crate) async fn of_cap(
                 continue;
             }
             if attachments.len() == ATTACHMENTS_MAX {
-                odd("cut", "is one of more files than an alert can carry");
+                odd("cut", "is over the number of files that an alert can carry");
                 continue;
             }
             let name = cap_name(resource, attachments.len() + 1, &attachments);
@@ -261,7 +263,7 @@ pub(crate) async fn of_cap(
     Ok(attachments)
 }
 
-async fn store(state: &AttachmentState, octets: &[u8]) -> Outcome<Stored> {
+async fn store(state: &AttachmentState, octets: &[u8]) -> HttpResult<Stored> {
     let written = async {
         let mut writing = state.media.begin().await?;
         writing.write(octets).await?;
@@ -270,7 +272,7 @@ async fn store(state: &AttachmentState, octets: &[u8]) -> Outcome<Stored> {
     written.await.map_err(|error| not_written(&error))
 }
 
-/// What a file of a CAP message is called: as the end of its URI, else after its place.
+/// The name of a file of a CAP message: the end of its URI, or else its number.
 fn cap_name(resource: &cap::Resource, number: usize, taken: &[Attachment]) -> String {
     let end = resource.uri.as_deref().and_then(|uri| uri.split(['?', '#']).next()?.rsplit('/').next());
     let free = |name: &&str| is_plain(name) && !taken.iter().any(|one| one.name == **name);

@@ -1,9 +1,11 @@
-//! For those who run the server: health, metrics, the audit trail, reload.
+//! Operation of the server: health, metrics, the audit trail, reload.
+//!
+//! `GET /healthz` · `/readyz` · `/metrics` · `/api/v1/audit` · `POST /api/v1/reload`.
 
 use crate::http::Reload;
 use crate::http::app::App;
 use crate::http::auth::Caller;
-use crate::http::problem::{HttpProblem, Outcome, ProblemKind};
+use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::query::Query;
 use crate::http::request::time_text::rfc3339;
 use axum::extract::State;
@@ -63,7 +65,7 @@ async fn readyz(State(app): State<App>) -> Response {
     (status, Json(view)).into_response()
 }
 
-async fn metrics(State(state): State<Arc<OperationsState>>) -> Outcome<Response> {
+async fn metrics(State(state): State<Arc<OperationsState>>) -> HttpResult<Response> {
     let handle = state
         .metrics
         .as_ref()
@@ -71,7 +73,7 @@ async fn metrics(State(state): State<Arc<OperationsState>>) -> Outcome<Response>
     Ok(([(CONTENT_TYPE, PROMETHEUS)], handle.render()).into_response())
 }
 
-async fn audit(State(store): State<SharedStore>, _: Caller, uri: Uri) -> Outcome<Json<Value>> {
+async fn audit(State(store): State<SharedStore>, _: Caller, uri: Uri) -> HttpResult<Json<Value>> {
     let query = Query::read(&uri, &["limit"])?;
     let acts = store.acts(None, query.limit()?).await?;
     Ok(Json(json!({"items": acts.iter().map(act).collect::<Vec<_>>(), "next": null})))
@@ -88,7 +90,7 @@ fn act(act: &Act) -> Value {
     })
 }
 
-async fn reload(State(app): State<App>, caller: Caller) -> Outcome<Json<Value>> {
+async fn reload(State(app): State<App>, caller: Caller) -> HttpResult<Json<Value>> {
     let reload =
         app.operations.reload.as_ref().ok_or_else(|| {
             HttpProblem::new(ProblemKind::NotFound, "there is no config file to read again")

@@ -1,4 +1,6 @@
-//! A small page for people: log in with a token, see the alerts, watch one happen. It works without scripts.
+//! Pages for people: log in with a token, list the alerts, follow one live. They work without scripts.
+//!
+//! `GET /` · `POST /login` · `POST /logout` · `GET /alerts/{id}`.
 
 use crate::http::alerts::view;
 use crate::http::alerts::{self, alert_id, seen};
@@ -7,7 +9,7 @@ use crate::http::answer_page::links::same;
 use crate::http::app::App;
 use crate::http::auth::sessions::{self, FORM_COOKIE, SESSION_COOKIE, cookie, set_cookie};
 use crate::http::auth::{caller_of_secret, random_text};
-use crate::http::problem::{HttpProblem, Outcome, ProblemKind};
+use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::query::{Captured, Query, cursor};
 use crate::http::request::time_text;
 use askama::Template;
@@ -88,7 +90,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/alerts/{id}", get(alert))
 }
 
-async fn front(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Outcome<Response> {
+async fn front(State(app): State<App>, uri: Uri, headers: HeaderMap) -> HttpResult<Response> {
     let query = Query::read(&uri, &["cursor"])?;
     let Some(caller) = sessions::caller(&app, &headers).await? else {
         return login_page(&app, StatusCode::OK, "");
@@ -118,7 +120,7 @@ fn line(alert: &Alert) -> AlertLine {
 }
 
 /// The form repeats a cookie that other sites can neither read nor have sent (SameSite=Strict).
-fn login_page(app: &App, status: StatusCode, why: &str) -> Outcome<Response> {
+fn login_page(app: &App, status: StatusCode, why: &str) -> HttpResult<Response> {
     let (nonce, login_form) = (random_text()?, random_text()?);
     let page = LoginPage {
         nonce: &nonce,
@@ -133,7 +135,7 @@ fn login_page(app: &App, status: StatusCode, why: &str) -> Outcome<Response> {
     Ok(response)
 }
 
-async fn login(State(app): State<App>, headers: HeaderMap, body: Body) -> Outcome<Response> {
+async fn login(State(app): State<App>, headers: HeaderMap, body: Body) -> HttpResult<Response> {
     let fields = form(&app, &headers, body).await?;
     let value =
         |name: &str| fields.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.trim());
@@ -155,13 +157,13 @@ async fn login(State(app): State<App>, headers: HeaderMap, body: Body) -> Outcom
     Ok(response)
 }
 
-async fn logout(State(app): State<App>, headers: HeaderMap, body: Body) -> Outcome<Response> {
+async fn logout(State(app): State<App>, headers: HeaderMap, body: Body) -> HttpResult<Response> {
     let fields = form(&app, &headers, body).await?;
     let token = fields.iter().find(|(name, _)| name == "form").map_or("", |(_, value)| value);
     if !app.auth.sessions.end(&headers, token) {
         return Err(HttpProblem::new(
             ProblemKind::BadForm,
-            "the session is over, or the form is not its own",
+            "the session is over, or the form belongs to another session",
         ));
     }
     let mut response = away();
@@ -185,7 +187,7 @@ async fn alert(
     Captured(id): Captured,
     uri: Uri,
     headers: HeaderMap,
-) -> Outcome<Response> {
+) -> HttpResult<Response> {
     let query = Query::read(&uri, &["state", "from"])?;
     let Some(caller) = sessions::caller(&app, &headers).await? else {
         return login_page(&app, StatusCode::UNAUTHORIZED, "Please log in to see this alert.");
@@ -277,7 +279,7 @@ fn answers(report: &Report, alert: &Alert) -> Vec<(String, u64)> {
     report.answers.iter().map(|(key, count)| (label(key), *count)).collect()
 }
 
-fn html(status: StatusCode, nonce: &str, rendered: askama::Result<String>) -> Outcome<Response> {
+fn html(status: StatusCode, nonce: &str, rendered: askama::Result<String>) -> HttpResult<Response> {
     let text = rendered.map_err(|error| HttpProblem::new(ProblemKind::Internal, error.to_string()))?;
     let policy = format!(
         "default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; connect-src 'self'; form-action 'self'; \

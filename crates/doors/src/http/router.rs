@@ -30,7 +30,7 @@ pub(crate) fn router(app: App) -> Router {
         .merge(operations::routes())
         .merge(openapi::routes())
         .merge(pages::routes())
-        .route_layer(from_fn_with_state(app.clone(), forward::pass_on))
+        .route_layer(from_fn_with_state(app.clone(), forward::forward_to_leader))
         .route_layer(from_fn_with_state(app.clone(), auth::guard))
         .method_not_allowed_fallback(wrong_method)
         .fallback(unknown_path)
@@ -44,7 +44,7 @@ async fn unknown_path(uri: Uri) -> HttpProblem {
     let path: String = uri.path().chars().take(100).collect();
     let detail = match fields::nearest(&path, &known) {
         Some(near) => format!("there is nothing at {path}; did you mean {near}?"),
-        None => format!("there is nothing at {path}; GET /openapi.json lists what there is"),
+        None => format!("there is nothing at {path}; GET /openapi.json lists all paths"),
     };
     HttpProblem::new(ProblemKind::UnknownPath, detail)
 }
@@ -53,11 +53,11 @@ async fn wrong_method(method: Method, uri: Uri) -> HttpProblem {
     let path: String = uri.path().chars().take(100).collect();
     HttpProblem::new(
         ProblemKind::WrongMethod,
-        format!("{method} is not allowed at {path}; the Allow header lists what is"),
+        format!("{method} is not allowed at {path}; the Allow header lists the allowed methods"),
     )
 }
 
-/// Counts requests and their time by the table's path, and sets what every answer carries.
+/// Counts requests and their time by the table's path, and sets the headers that every answer carries.
 async fn observe(request: Request, next: Next) -> Response {
     let began = Instant::now();
     let path = request
@@ -79,7 +79,7 @@ async fn observe(request: Request, next: Next) -> Response {
     response
 }
 
-/// Methods that we know; a client may invent others, and labels must stay few.
+/// Methods with a label of their own; a client may invent others, and labels must stay few.
 fn method_label(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

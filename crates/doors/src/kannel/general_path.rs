@@ -1,9 +1,9 @@
-//! The road for every request that the short cut does not take: TLS, bodies in pieces, clients with habits of
-//! their own.
+//! General path of sendsms, for every request that does not fit the fast path: TLS, chunked bodies, unusual
+//! headers.
 
 use super::answer::KannelAnswer;
 use super::queue::MessageQueue;
-use super::{Ask, BODY_OCTETS_MAX, Headers, SendSms};
+use super::{BODY_OCTETS_MAX, Headers, SendSms, SendSmsRequest};
 use crate::http::request::body::BodyLimits;
 use axum::body::Body;
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
@@ -20,7 +20,7 @@ impl Headers for HeaderMap {
     }
 }
 
-/// The old way, as the service of every connection holds it.
+/// The general path, as the service of every connection holds it.
 pub(crate) struct GeneralPath {
     sendsms: Arc<SendSms>,
     queue: MessageQueue,
@@ -66,8 +66,8 @@ impl GeneralPath {
             }
         }
         let query = parts.uri.query().unwrap_or_default().as_bytes();
-        let ask = Ask { is_post, query, headers: &parts.headers, body: &whole, from };
-        let step = self.sendsms.take(&ask, &self.queue);
+        let request = SendSmsRequest { is_post, query, headers: &parts.headers, body: &whole, from };
+        let step = self.sendsms.take(&request, &self.queue);
         respond(step.answer().await)
     }
 }

@@ -3,7 +3,7 @@
 use crate::http::accounts::{books, problem};
 use crate::http::app::App;
 use crate::http::auth::Caller;
-use crate::http::problem::{HttpProblem, Outcome, ProblemKind};
+use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::query::{Captured, Query, cursor};
 use crate::http::request::time_text::rfc3339;
 use axum::Json;
@@ -14,9 +14,9 @@ use charging::books::{AccountId, Ended, SessionPlace, SessionView};
 use serde_json::{Value, json};
 
 /// Those of one account.
-pub(crate) async fn list(State(app): State<App>, _: Caller, uri: Uri) -> Outcome<Json<Value>> {
+pub(crate) async fn list(State(app): State<App>, _: Caller, uri: Uri) -> HttpResult<Json<Value>> {
     let query = Query::read(&uri, &["account", "cursor", "limit"])?;
-    let needed = || HttpProblem::new(ProblemKind::BadQuery, "account: is needed: whose sessions");
+    let needed = || HttpProblem::new(ProblemKind::BadQuery, "account: is needed");
     let account = query.one("account").ok_or_else(needed)?;
     let wrong = |why| HttpProblem::new(ProblemKind::BadQuery, format!("account: {why}"));
     let account = AccountId::parse(account).map_err(wrong)?;
@@ -25,7 +25,7 @@ pub(crate) async fn list(State(app): State<App>, _: Caller, uri: Uri) -> Outcome
         Some(text) => Some(SessionPlace::parse(&text).ok_or_else(|| {
             HttpProblem::new(
                 ProblemKind::BadQuery,
-                "cursor: is none that this list gave: leave it out to begin anew",
+                "cursor: is not the next value of an earlier page: leave it out to begin anew",
             )
         })?),
     };
@@ -39,7 +39,11 @@ pub(crate) async fn list(State(app): State<App>, _: Caller, uri: Uri) -> Outcome
 }
 
 /// Has one ended.
-pub(crate) async fn end(State(app): State<App>, caller: Caller, Captured(id): Captured) -> Outcome<Response> {
+pub(crate) async fn end(
+    State(app): State<App>,
+    caller: Caller,
+    Captured(id): Captured,
+) -> HttpResult<Response> {
     let nobody = || HttpProblem::new(ProblemKind::NotFound, "there is no such session");
     let place = SessionPlace::parse(&id).ok_or_else(nobody)?;
     let ended = books(&app)?.end_session(place).await.map_err(|error| match error {

@@ -1,9 +1,9 @@
-//! Diameter peers: who is connected, and rules that let in more than the config's do.
+//! Diameter peers: the connected ones, and rules that admit more peers than those of the config.
 
 use crate::http::accounts::books;
 use crate::http::app::App;
 use crate::http::auth::Caller;
-use crate::http::problem::{Fields, HttpProblem, Outcome, ProblemKind};
+use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::fields::Object;
 use crate::http::request::json::JsonNode;
 use crate::http::request::query::Captured;
@@ -26,7 +26,7 @@ const ADDRESSES_MAX: usize = 64;
 /// Rules of the API.
 const RULES_MAX: usize = 1_000;
 
-pub(crate) async fn list(State(app): State<App>, _: Caller) -> Outcome<Json<Value>> {
+pub(crate) async fn list(State(app): State<App>, _: Caller) -> HttpResult<Json<Value>> {
     let books = books(&app)?;
     let items: Vec<Value> = books.ledger().notifier().peers().iter().map(view).collect();
     let rules = books.ledger().kept().get().peers;
@@ -39,7 +39,7 @@ pub(crate) async fn add(
     caller: Caller,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Response> {
+) -> HttpResult<Response> {
     let books = books(&app)?;
     let spec = read(app.json(&headers, body).await?)?;
     let settings = change(&app, move |settings| {
@@ -64,7 +64,7 @@ pub(crate) async fn remove(
     State(app): State<App>,
     caller: Caller,
     Captured(id): Captured,
-) -> Outcome<StatusCode> {
+) -> HttpResult<StatusCode> {
     let wanted = id.clone();
     change(&app, move |settings| {
         let before = settings.peers.len();
@@ -93,7 +93,7 @@ impl From<io::Error> for RulesRefused {
 async fn change(
     app: &App,
     change: impl FnOnce(&mut Settings) -> Result<(), RulesRefused> + Send + 'static,
-) -> Outcome<Settings> {
+) -> HttpResult<Settings> {
     let kept = books(app)?.ledger().kept().clone();
     let changed = tokio::task::spawn_blocking(move || kept.change(change)).await;
     let changed = changed.map_err(|error| HttpProblem::new(ProblemKind::Internal, error.to_string()))?;
@@ -103,7 +103,7 @@ async fn change(
         }
         RulesRefused::Unknown => HttpProblem::new(
             ProblemKind::NotFound,
-            "there is no such rule of the API; the config's stand in the config",
+            "there is no such rule of the API; rules of the config are changed there",
         ),
         RulesRefused::Disk(error) if error.kind() == io::ErrorKind::Unsupported => {
             HttpProblem::new(ProblemKind::WrongState, error.to_string())
@@ -114,7 +114,7 @@ async fn change(
     })
 }
 
-fn read(node: JsonNode) -> Outcome<PeerSpec> {
+fn read(node: JsonNode) -> HttpResult<PeerSpec> {
     let mut fields = Fields::default();
     let known = &["origin_host", "realm", "allowed_ips", "tls"];
     let spec = Object::open(node, "", known, &mut fields).map(|mut object| PeerSpec {

@@ -1,4 +1,8 @@
-//! Accounts and their money.
+//! Accounts: their money, and the charging behind it.
+//!
+//! `POST`, `GET /api/v1/accounts` · `GET`, `PATCH /api/v1/accounts/{id}` and its verbs · `…/{id}/records` ·
+//! `/api/v1/credit-sessions` ([`credit_sessions`]) · `/api/v1/tariffs` ([`tariffs`]) ·
+//! `/api/v1/diameter-peers` ([`diameter_peers`]).
 
 pub(crate) mod credit_sessions;
 pub(crate) mod diameter_peers;
@@ -6,7 +10,7 @@ pub(crate) mod tariffs;
 
 use crate::http::app::App;
 use crate::http::auth::Caller;
-use crate::http::problem::{Fields, HttpProblem, Outcome, ProblemKind};
+use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::recipients::encoded;
 use crate::http::request::fields::Object;
 use crate::http::request::json::JsonNode;
@@ -39,7 +43,12 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/v1/diameter-peers/{id}", delete(diameter_peers::remove))
 }
 
-async fn create(State(app): State<App>, caller: Caller, headers: HeaderMap, body: Body) -> Outcome<Response> {
+async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Body,
+) -> HttpResult<Response> {
     let books = books(&app)?;
     let node = app.json(&headers, body).await?;
     let mut fields = Fields::default();
@@ -61,13 +70,13 @@ async fn create(State(app): State<App>, caller: Caller, headers: HeaderMap, body
     Ok((StatusCode::CREATED, [(LOCATION, location)], Json(view(&account))).into_response())
 }
 
-async fn show(State(app): State<App>, _: Caller, Captured(id): Captured) -> Outcome<Response> {
+async fn show(State(app): State<App>, _: Caller, Captured(id): Captured) -> HttpResult<Response> {
     let account = books(&app)?.account(&in_path(&id)?).await.map_err(problem)?;
     Ok(shown(&account))
 }
 
-/// An account with the tag of what can be changed of it: its money moves all the time, and is no reason to
-/// refuse a change.
+/// An account with the entity tag of its settings: its money moves all the time, and must not make If-Match
+/// fail.
 fn shown(account: &AccountView) -> Response {
     ([etag(version(account))], Json(view(account))).into_response()
 }
@@ -76,14 +85,14 @@ fn version(account: &AccountView) -> u64 {
     (account.limit as u64) << 1 | u64::from(account.is_blocked)
 }
 
-/// `{"state": "active" | "blocked", "limit": …}`; what is left out stays.
+/// `{"state": "active" | "blocked", "limit": …}`; absent members stay unchanged.
 async fn change(
     State(app): State<App>,
     caller: Caller,
     Captured(id): Captured,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Response> {
+) -> HttpResult<Response> {
     let books = books(&app)?;
     let id = in_path(&id)?;
     let wanted = AccountPatch::read(app.json(&headers, body).await?)?;
@@ -102,14 +111,14 @@ async fn change(
     Ok(shown(&account))
 }
 
-/// What a PATCH asks for.
+/// The changes of a PATCH.
 struct AccountPatch {
     limit: Option<i64>,
     blocked: Option<bool>,
 }
 
 impl AccountPatch {
-    fn read(node: JsonNode) -> Outcome<AccountPatch> {
+    fn read(node: JsonNode) -> HttpResult<AccountPatch> {
         let mut fields = Fields::default();
         let read = Object::open(node, "", &["state", "limit"], &mut fields).map(|mut object| {
             let limit = object.take("limit").and_then(|node| amount(node, "limit", 0, &mut fields));
@@ -133,7 +142,7 @@ impl AccountPatch {
 const ACTIVE: &str = "active";
 const BLOCKED: &str = "blocked";
 
-async fn list(State(app): State<App>, _: Caller, uri: Uri) -> Outcome<Json<Value>> {
+async fn list(State(app): State<App>, _: Caller, uri: Uri) -> HttpResult<Json<Value>> {
     let query = Query::read(&uri, &["cursor", "limit"])?;
     let from = query.number_cursor()?.unwrap_or(0);
     let (accounts, next) = books(&app)?.page(from, query.limit()?).await.map_err(problem)?;
@@ -147,7 +156,7 @@ async fn records(
     _: Caller,
     Captured(id): Captured,
     uri: Uri,
-) -> Outcome<Json<Value>> {
+) -> HttpResult<Json<Value>> {
     let query = Query::read(&uri, &["from", "until", "cursor", "limit"])?;
     let place = query.number_cursor()?.unwrap_or(0);
     let time = |name: &str, otherwise: u64| match query.one(name) {
@@ -171,7 +180,7 @@ async fn act(
     Captured(path): Captured,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Json<Value>> {
+) -> HttpResult<Json<Value>> {
     let books = books(&app)?;
     let (id, verb) = path.rsplit_once(':').unwrap_or((&path, ""));
     let id = in_path(id)?;
@@ -185,7 +194,7 @@ async fn act(
         _ => {
             return Err(HttpProblem::new(
                 ProblemKind::UnknownPath,
-                "an account takes :topup, :block and :unblock",
+                "the verbs of an account are :topup, :block and :unblock",
             ));
         }
     };
@@ -194,7 +203,7 @@ async fn act(
     Ok(Json(view(&account)))
 }
 
-fn top_up_amount(node: JsonNode) -> Outcome<i64> {
+fn top_up_amount(node: JsonNode) -> HttpResult<i64> {
     let mut fields = Fields::default();
     let found =
         Object::open(node, "", &["amount"], &mut fields).and_then(|mut object| match object.take("amount") {
@@ -222,12 +231,12 @@ fn account_id(text: &str, fields: &mut Fields) -> Option<AccountId> {
     AccountId::parse(text).map_err(|why| fields.push("id", why)).ok()
 }
 
-fn in_path(text: &str) -> Outcome<AccountId> {
+fn in_path(text: &str) -> HttpResult<AccountId> {
     AccountId::parse(text)
         .map_err(|why| HttpProblem::new(ProblemKind::BadQuery, format!("the account's id {why}")))
 }
 
-pub(super) fn books(app: &App) -> Outcome<Books> {
+pub(super) fn books(app: &App) -> HttpResult<Books> {
     let none = "there is no ledger: [charging] mode = \"ledger\" or [diameter] in the config opens one";
     app.books.clone().ok_or_else(|| HttpProblem::new(ProblemKind::NotFound, none))
 }

@@ -3,7 +3,7 @@
 use crate::http::accounts::books;
 use crate::http::app::App;
 use crate::http::auth::Caller;
-use crate::http::problem::{Fields, HttpProblem, Outcome, ProblemKind};
+use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::fields::{Object, list};
 use crate::http::request::json::JsonNode;
 use crate::http::request::query::{check_if_match, etag};
@@ -32,10 +32,10 @@ const KEYS: &[&str] = &[
 ];
 /// Characters of any of its texts.
 const TEXT_CHARS_MAX: usize = 255;
-/// What only one writer at a time changes.
+/// Name of the lock: one writer at a time.
 const LOCK: &str = "tariffs";
 
-pub(crate) async fn show(State(app): State<App>, _: Caller) -> Outcome<Response> {
+pub(crate) async fn show(State(app): State<App>, _: Caller) -> HttpResult<Response> {
     Ok(shown(&books(&app)?.ledger().prices()))
 }
 
@@ -45,7 +45,7 @@ pub(crate) async fn replace(
     caller: Caller,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Response> {
+) -> HttpResult<Response> {
     let books = books(&app)?;
     let tariffs = read(app.json(&headers, body).await?)?;
     let _held = app.hold("", LOCK).await;
@@ -57,7 +57,11 @@ pub(crate) async fn replace(
 }
 
 /// The config's hold again.
-pub(crate) async fn remove(State(app): State<App>, caller: Caller, headers: HeaderMap) -> Outcome<Response> {
+pub(crate) async fn remove(
+    State(app): State<App>,
+    caller: Caller,
+    headers: HeaderMap,
+) -> HttpResult<Response> {
     let books = books(&app)?;
     let _held = app.hold("", LOCK).await;
     check_if_match(&headers, Some(books.ledger().prices().version))?;
@@ -67,7 +71,7 @@ pub(crate) async fn remove(State(app): State<App>, caller: Caller, headers: Head
 }
 
 /// A file is synced: not on a thread that others wait for.
-async fn set(ledger: &Ledger, tariffs: Option<Vec<TariffSpec>>) -> Outcome<Prices> {
+async fn set(ledger: &Ledger, tariffs: Option<Vec<TariffSpec>>) -> HttpResult<Prices> {
     let ledger = ledger.clone();
     let set = tokio::task::spawn_blocking(move || ledger.set_prices(tariffs)).await;
     let set = set.map_err(|error| HttpProblem::new(ProblemKind::Internal, error.to_string()))?;
@@ -90,7 +94,7 @@ fn shown(prices: &Prices) -> Response {
     ([etag(prices.version)], Json(json!({"items": prices.tariffs, "source": source}))).into_response()
 }
 
-fn read(node: JsonNode) -> Outcome<Vec<TariffSpec>> {
+fn read(node: JsonNode) -> HttpResult<Vec<TariffSpec>> {
     let mut fields = Fields::default();
     let mut tariffs = Vec::new();
     if let Some(mut object) = Object::open(node, "", &["items"], &mut fields) {
@@ -138,7 +142,7 @@ fn whole<T: TryFrom<i64>>(object: &mut Object, name: &str, fields: &mut Fields) 
         _ => None,
     };
     if value.is_none() {
-        fields.push(object.path(name), "must be a whole number that is not too great");
+        fields.push(object.path(name), "must be a whole number within the range of this field");
     }
     value
 }

@@ -3,7 +3,7 @@
 use crate::http::alerts::{alert_id, check_own};
 use crate::http::app::App;
 use crate::http::auth::Caller;
-use crate::http::problem::{HttpProblem, Outcome};
+use crate::http::problem::{HttpProblem, HttpResult};
 use crate::http::request::query::Captured;
 use crate::http::request::time_text::rfc3339;
 use axum::extract::State;
@@ -23,9 +23,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// Live event streams at once.
 const STREAMS_MAX: usize = 1_000;
-/// A comment is sent when nothing else was for so long, so that what stands between does not hang up.
+/// A comment is sent after this time without an event, so that proxies do not close the connection.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Answers taken in one go; what a slow reader misses beyond is in the deliveries.
+/// Answers taken in one go; a slow reader finds the others in the deliveries.
 const ANSWERS_MAX: usize = 256;
 
 /// Places of live event streams, and the signal that ends them all.
@@ -40,7 +40,7 @@ impl EventStreams {
         EventStreams { places: Arc::new(Semaphore::new(STREAMS_MAX)), stopping }
     }
 
-    fn place(&self) -> Outcome<OwnedSemaphorePermit> {
+    fn place(&self) -> HttpResult<OwnedSemaphorePermit> {
         let place = self.places.clone().try_acquire_owned();
         place.map_err(|_| HttpProblem::busy("event streams", STREAMS_MAX))
     }
@@ -50,11 +50,11 @@ pub(crate) async fn events(
     State(app): State<App>,
     caller: Caller,
     Captured(id): Captured,
-) -> Outcome<Response> {
+) -> HttpResult<Response> {
     let id = alert_id(&id)?;
     check_own(&app, &caller, id).await?;
     let place = app.event_streams.place()?;
-    // First listen, then ask: what happens between is heard twice rather than never.
+    // Subscribe first, then read the report: an event in between arrives twice rather than never.
     let receiver = app.engine.watch(caller.account(), id).await?;
     let report = app.engine.report(caller.account(), id).await?;
     let follower = EventFollower::new(report, receiver, app.event_streams.stopping.clone(), place);
@@ -107,7 +107,7 @@ impl EventFollower {
         }
     }
 
-    /// Takes what is there already: all answers, and only the last report.
+    /// Takes the events that are already there: all answers, and only the last report.
     fn gather(&mut self, mut next: Option<engine::Event>) {
         let (mut newest, mut over) = (None, None);
         loop {

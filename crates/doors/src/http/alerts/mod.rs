@@ -1,4 +1,8 @@
-//! Alerts by API: submit, forecast, look, steer, observe, answer.
+//! Alerts: submitted, forecast, read, steered, observed, answered.
+//!
+//! `POST`, `GET /api/v1/alerts` · `POST /api/v1/alerts:forecast` · `GET`, `POST /api/v1/alerts/{id}` and its
+//! verbs · `…/{id}/deliveries` · `…/{id}/report` · `…/{id}/events` · `…/{id}/observers` · `POST
+//! /api/v1/answers`. A body is read by [`body`] and [`texts`], shown by [`view`], followed by [`events`].
 
 pub(crate) mod body;
 pub(crate) mod events;
@@ -11,7 +15,7 @@ use self::body::callback;
 use crate::http::app::App;
 use crate::http::attachments;
 use crate::http::auth::Caller;
-use crate::http::problem::{Fields, HttpProblem, Outcome, ProblemKind};
+use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::body::off_thread;
 use crate::http::request::fields::{Object, nearest};
 use crate::http::request::json::JsonNode;
@@ -70,7 +74,7 @@ async fn submit(
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Response> {
+) -> HttpResult<Response> {
     let query = Query::read(&uri, &["mode"])?;
     let wait_solved = query.word("mode", &[("async", false), ("sync", true)])?;
     let node = app.json(&headers, body).await?;
@@ -98,7 +102,7 @@ pub(crate) fn submitted_response(
 ) -> Response {
     let id = submitted.alert.id.to_string();
     if submitted.fresh {
-        // Its row says already who submitted it and when: the note need not hold up the answer.
+        // The alert's row already has its token and time: the answer need not wait for the note.
         let (app, caller, id) = (app.clone(), caller.clone(), id.clone());
         tokio::spawn(async move { app.note(&caller, "alert.submit", &id, "").await });
     }
@@ -114,11 +118,11 @@ pub(crate) fn submitted_response(
     response
 }
 
-/// The client's key with the hash of what the body means.
+/// The client's key with the hash of the canonical body.
 pub(crate) fn idempotency_key(
     headers: &HeaderMap,
     body: impl FnOnce() -> String,
-) -> Outcome<Option<IdempotencyKey>> {
+) -> HttpResult<Option<IdempotencyKey>> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let key = value.to_str().unwrap_or_default();
     if key.is_empty() || key.len() > KEY_OCTETS_MAX {
@@ -128,7 +132,7 @@ pub(crate) fn idempotency_key(
     Ok(Some(IdempotencyKey { key: key.to_owned(), body_hash: crate::http::auth::hash(&body()) }))
 }
 
-async fn parse(app: &App, node: JsonNode) -> Outcome<AlertRequest> {
+async fn parse(app: &App, node: JsonNode) -> HttpResult<AlertRequest> {
     let (now, defaults) = (app.now(), app.defaults.load_full());
     let size = if let JsonNode::Object(members) = &node { entries(members) } else { 0 };
     let request = off_thread(size * 100, move || body::parse(node, now, &defaults)).await??;
@@ -150,14 +154,14 @@ async fn forecast(
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Response> {
+) -> HttpResult<Response> {
     Query::read(&uri, &[])?;
     let node = app.json(&headers, body).await?;
     let request = parse(&app, node).await?;
     Ok(Json(app.engine.forecast(caller.account(), request).await?).into_response())
 }
 
-async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Outcome<Json<Value>> {
+async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> HttpResult<Json<Value>> {
     let query = Query::read(&uri, &["cursor", "limit"])?;
     let limit = query.limit()?;
     let before = query.number_cursor()?.map(AlertNo);
@@ -172,7 +176,7 @@ pub(crate) async fn page(
     caller: &Caller,
     mut before: Option<AlertNo>,
     limit: usize,
-) -> Outcome<(Vec<Alert>, Option<AlertNo>)> {
+) -> HttpResult<(Vec<Alert>, Option<AlertNo>)> {
     let mut alerts = Vec::new();
     let mut seen = 0;
     loop {
@@ -198,18 +202,18 @@ pub(crate) async fn page(
     }
 }
 
-async fn show(State(app): State<App>, caller: Caller, Captured(id): Captured) -> Outcome<Json<Value>> {
+async fn show(State(app): State<App>, caller: Caller, Captured(id): Captured) -> HttpResult<Json<Value>> {
     let alert = seen(&app, &caller, alert_id(&id)?).await?;
     Ok(Json(view::alert(&alert)))
 }
 
 /// An alert's id in a path; anything else is not found.
-pub(crate) fn alert_id(text: &str) -> Outcome<AlertId> {
+pub(crate) fn alert_id(text: &str) -> HttpResult<AlertId> {
     text.parse().map_err(|reason: String| HttpProblem::new(ProblemKind::NotFound, reason))
 }
 
 /// An alert the caller may see.
-pub(crate) async fn seen(app: &App, caller: &Caller, id: AlertId) -> Outcome<Alert> {
+pub(crate) async fn seen(app: &App, caller: &Caller, id: AlertId) -> HttpResult<Alert> {
     let alert = app.engine.alert(caller.account(), id).await?;
     if caller.only_own() && alert.token != caller.token.id {
         return Err(HttpProblem::new(
@@ -220,8 +224,8 @@ pub(crate) async fn seen(app: &App, caller: &Caller, id: AlertId) -> Outcome<Ale
     Ok(alert)
 }
 
-/// Like [`seen`], for who asks the engine next: it knows the account's alerts itself.
-pub(crate) async fn check_own(app: &App, caller: &Caller, id: AlertId) -> Outcome<()> {
+/// Like [`seen`], for a handler that calls the engine next: the engine checks the account itself.
+pub(crate) async fn check_own(app: &App, caller: &Caller, id: AlertId) -> HttpResult<()> {
     if caller.only_own() {
         seen(app, caller, id).await?;
     }
@@ -233,7 +237,7 @@ async fn deliveries(
     caller: Caller,
     Captured(id): Captured,
     uri: Uri,
-) -> Outcome<Json<Value>> {
+) -> HttpResult<Json<Value>> {
     let query = Query::read(&uri, &["state", "cursor", "limit"])?;
     let id = alert_id(&id)?;
     let state: Option<DeliveryState> = query.parsed("state")?;
@@ -243,15 +247,15 @@ async fn deliveries(
     Ok(Json(json!({"items": items, "next": next.map(|no| cursor(no.0))})))
 }
 
-/// A page of an alert's deliveries and where the next begins; asks for one more than it shows, so that the
-/// last page knows that it is the last.
+/// A page of an alert's deliveries and where the next begins; it reads one more than it shows, to recognise
+/// the last page.
 pub(crate) async fn delivery_page(
     app: &App,
     caller: &Caller,
     id: AlertId,
     (state, from): (Option<DeliveryState>, EndpointNo),
     limit: usize,
-) -> Outcome<(Vec<DeliveryView>, Option<EndpointNo>)> {
+) -> HttpResult<(Vec<DeliveryView>, Option<EndpointNo>)> {
     let (mut items, next) = app.engine.deliveries(caller.account(), id, state, from, limit + 1).await?;
     match items.get(limit).map(|more| EndpointNo(more.endpoint)) {
         Some(more) => {
@@ -267,7 +271,7 @@ async fn report(
     caller: Caller,
     Captured(id): Captured,
     headers: HeaderMap,
-) -> Outcome<Response> {
+) -> HttpResult<Response> {
     let id = alert_id(&id)?;
     let wanted = negotiate(&headers, &["application/json", "text/csv", "application/xml"])?;
     check_own(&app, &caller, id).await?;
@@ -301,16 +305,16 @@ fn deliveries_csv(app: App, caller: Caller, id: AlertId) -> Response {
     (headers, Body::from_stream(pieces)).into_response()
 }
 
-/// `POST /api/v1/alerts/{id}:verb`; the router has no syntax for what follows a capture.
+/// `POST /api/v1/alerts/{id}:verb`; the router has no syntax for text behind a capture.
 async fn steer(
     State(app): State<App>,
     caller: Option<axum::Extension<Caller>>,
     Captured(id_and_verb): Captured,
-) -> Outcome<Json<Value>> {
+) -> HttpResult<Json<Value>> {
     let Some((id, word)) = id_and_verb.rsplit_once(':') else {
         let problem = HttpProblem::new(
             ProblemKind::WrongMethod,
-            "an alert cannot be posted to; POST {id}:cancel and the like can",
+            "POST needs a verb behind the alert's id, such as {id}:cancel",
         );
         return Err(problem.with_header(ALLOW, HeaderValue::from_static("GET,HEAD")));
     };
@@ -318,11 +322,11 @@ async fn steer(
     let Some((_, verb)) = STEER.iter().find(|(known, _)| *known == word) else {
         let word: String = word.chars().take(40).collect();
         let near = nearest(&word, &verbs).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-        let detail = format!("there is no {word:?}; there are {}{near}", verbs.join(", "));
+        let detail = format!("there is no verb {word:?}; known are {}{near}", verbs.join(", "));
         return Err(HttpProblem::new(ProblemKind::UnknownPath, detail));
     };
-    // Whoever comes without a caller came by a path that is in no row of the table, such as one with its
-    // colon encoded.
+    // A request without a caller has a path that is in no row of the table, such as one with its colon
+    // encoded.
     let Some(axum::Extension(caller)) = caller else {
         return Err(HttpProblem::new(
             ProblemKind::UnknownPath,
@@ -341,7 +345,7 @@ async fn add_observer(
     Captured(id): Captured,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Response> {
+) -> HttpResult<Response> {
     let id = alert_id(&id)?;
     let node = app.json(&headers, body).await?;
     let mut fields = Fields::default();
@@ -371,7 +375,7 @@ async fn observers(
     State(engine): State<Engine>,
     caller: Caller,
     Captured(id): Captured,
-) -> Outcome<Json<Value>> {
+) -> HttpResult<Json<Value>> {
     let observers = engine.observers(caller.account(), alert_id(&id)?).await?;
     let items: Vec<Value> =
         observers.iter().map(|(id, request)| observer_view(*id, view::callback(request))).collect();
@@ -382,7 +386,7 @@ async fn remove_observer(
     State(app): State<App>,
     caller: Caller,
     Captured((id, observer)): Captured<(String, String)>,
-) -> Outcome<StatusCode> {
+) -> HttpResult<StatusCode> {
     let id = alert_id(&id)?;
     let missing = || HttpProblem::new(ProblemKind::NotFound, "no such observer");
     let number = observer.parse().map_err(|_| missing())?;
@@ -398,7 +402,7 @@ async fn answer(
     caller: Caller,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<StatusCode> {
+) -> HttpResult<StatusCode> {
     let node = app.json(&headers, body).await?;
     let mut fields = Fields::default();
     let given = Object::open(node, "", &["alert", "recipient", "address", "text"], &mut fields).and_then(

@@ -10,7 +10,7 @@ use records::{ChannelTexts, OwnText, Texts};
 
 /// Languages of one alert.
 pub(crate) const LANGUAGES_MAX: usize = 200;
-/// What stands beside channels.
+/// Members beside the channels.
 const PLAIN: [&str; 2] = ["text", "headline"];
 
 /// Reads `texts`.

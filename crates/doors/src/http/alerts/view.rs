@@ -18,7 +18,7 @@ pub(crate) fn alert(alert: &Alert) -> Value {
     Value::Object(out)
 }
 
-/// What a list shows of an alert.
+/// The members of an alert that a list shows.
 pub(crate) fn summary(alert: &Alert) -> Value {
     let mut out = head(alert);
     out.insert("headline".into(), headline(&alert.request).into());
@@ -149,7 +149,7 @@ fn strategy(strategy: Strategy) -> Value {
     }
 }
 
-/// Whom to tell, as posted.
+/// A callback, as posted.
 pub(crate) fn callback(callback: &CallbackRequest) -> Value {
     let events = callback.events.iter().map(|event| match event {
         CallbackEvent::Progress => "progress",

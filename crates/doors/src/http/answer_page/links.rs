@@ -1,4 +1,4 @@
-//! Links behind which people answer: who holds one may answer for that endpoint, and nothing else.
+//! Links to the answer page: the holder of one may answer for that endpoint, and do nothing else.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,10 +7,10 @@ use ring::hmac;
 
 /// Octets of the signing key.
 pub const LINK_KEY_OCTETS: usize = 32;
-/// Octets of HMAC-SHA256 kept in a link: 96 bits, which only this server can be asked to check, and short
-/// enough for a short message.
+/// Octets of HMAC-SHA256 kept in a link: 96 bits, which only this server can check, and short enough for a
+/// short message.
 const TAG_OCTETS: usize = 12;
-/// What is signed begins with this, so that the key can sign nothing else by accident.
+/// Prefix of the signed octets, so that the key cannot sign anything else by accident.
 const PURPOSE: &[u8] = b"campanile answer link 1\0";
 /// Characters of the longest token: two numbers of at most 10 and 5 octets, and the tag.
 const TOKEN_CHARS_MAX: usize = 36;
@@ -75,7 +75,7 @@ pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (x, y)| differ | (x ^ y)) == 0
 }
 
-/// Seven bits an octet, least first, the top bit says that more follow.
+/// Seven bits an octet, least first; the top bit is set if more follow.
 fn put_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);

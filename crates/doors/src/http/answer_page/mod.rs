@@ -1,5 +1,7 @@
-//! The page behind the link in a message. Looking records nothing (scanners of mail open every link); only
-//! its form does.
+//! Answer page: the page behind the link in a message. Looking records nothing (scanners of mail open every
+//! link); only its form does.
+//!
+//! `GET`, `POST /a/{token}`; [`links`] makes and reads the tokens.
 
 pub(crate) mod links;
 #[cfg(test)]
@@ -7,7 +9,7 @@ mod tests;
 
 use crate::http::alerts::ANSWER_CHARS_MAX;
 use crate::http::app::App;
-use crate::http::problem::{HttpProblem, Outcome, ProblemKind};
+use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::body;
 use crate::http::request::query::Captured;
 use askama::Template;
@@ -56,7 +58,7 @@ async fn answered(
     endpoint: EndpointNo,
     headers: &HeaderMap,
     body: Body,
-) -> Outcome<Response> {
+) -> HttpResult<Response> {
     let fields = form(app, headers, body).await?;
     let text =
         fields.iter().find(|(name, _)| name == "answer").map(|(_, value)| value.trim()).unwrap_or_default();
@@ -80,7 +82,7 @@ async fn answered(
 }
 
 /// Reads a form of a browser.
-pub(crate) async fn form(app: &App, headers: &HeaderMap, body: Body) -> Outcome<Vec<(String, String)>> {
+pub(crate) async fn form(app: &App, headers: &HeaderMap, body: Body) -> HttpResult<Vec<(String, String)>> {
     body::media_type(headers, &["application/x-www-form-urlencoded"])?;
     let bytes = app.bodies.whole(headers, body, FORM_OCTETS_MAX).await?;
     let text = String::from_utf8(bytes)
@@ -191,7 +193,7 @@ fn html(status: StatusCode, rendered: askama::Result<String>) -> Response {
     }
 }
 
-/// The page's own words; what the alert says is in the alert's.
+/// The page's own texts; those of the alert are in the alert's language.
 struct PageTexts {
     answer: &'static str,
     send: &'static str,

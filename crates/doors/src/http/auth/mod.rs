@@ -1,16 +1,16 @@
-//! Authentication and authorization: bearer tokens, their cache, and the table of needs applied to each
-//! request.
+//! Authentication and authorization: bearer tokens and their cache, browser sessions, request rates, and the
+//! guard that applies the required roles to each request.
 
 mod request_rate;
 pub(crate) mod sessions;
 
 use self::request_rate::RequestRate;
-use self::sessions::Sessions;
+use self::sessions::BrowserSessions;
 use crate::http::HttpConfig;
 use crate::http::app::App;
 use crate::http::forward;
-use crate::http::problem::{HttpProblem, Outcome, ProblemKind};
-use crate::http::routes::{self, Need};
+use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
+use crate::http::routes::{self, RequiredRole};
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
@@ -30,7 +30,7 @@ use tokio::time::Instant;
 /// Tokens looked up, sessions of browsers, and the rate of each token.
 pub(crate) struct AuthState {
     pub tokens: TokenCache,
-    pub sessions: Sessions,
+    pub sessions: BrowserSessions,
     rate: RequestRate,
     /// Cookies are for TLS alone.
     pub secure_cookies: bool,
@@ -41,14 +41,14 @@ impl AuthState {
         let is_https = |url: &str| url.starts_with("https://");
         AuthState {
             tokens: TokenCache::default(),
-            sessions: Sessions::default(),
+            sessions: BrowserSessions::default(),
             rate: RequestRate::new(config.limits.requests_per_s, config.limits.burst),
             secure_cookies: config.tls.is_some() || config.public_url.as_deref().is_some_and(is_https),
         }
     }
 }
 
-/// What our tokens begin with.
+/// Prefix of all tokens.
 pub(crate) const TOKEN_PREFIX: &str = "cmp_";
 /// Characters of the longest token looked at.
 const TOKEN_CHARS_MAX: usize = 200;
@@ -57,7 +57,7 @@ const CACHE_MAX: usize = 10_000;
 /// A token is looked up again after so long: another process may have revoked it.
 const CACHE_FOR: Duration = Duration::from_secs(10);
 
-/// Somebody whose token was good.
+/// The caller of a request, identified by a valid token.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     /// Their token.
@@ -79,14 +79,15 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = HttpProblem;
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Caller, HttpProblem> {
         let found = parts.extensions.get::<Caller>().cloned();
-        found.ok_or_else(|| HttpProblem::new(ProblemKind::NoToken, "this needs a token"))
+        found.ok_or_else(|| HttpProblem::new(ProblemKind::NoToken, "a token is needed"))
     }
 }
 
-/// Lets through who may, with who they are; runs on every route of the table.
+/// Guard of every route of the table: admits callers with the required role, and adds the caller to the
+/// request.
 pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let Some(need) = need_of(&request) else { return next.run(request).await };
-    if need == Need::Nothing {
+    if need == RequiredRole::Nothing {
         return next.run(request).await;
     }
     let (method, headers) = (request.method().clone(), request.headers().clone());
@@ -99,14 +100,15 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     }
 }
 
-/// What the table asks of this request; nothing if it is in no row (then the router answers 404 or 405).
-fn need_of(request: &Request) -> Option<Need> {
+/// The role that the table requires for this request; nothing if it is in no row (then the router answers 404
+/// or 405).
+fn need_of(request: &Request) -> Option<RequiredRole> {
     let matched = request.extensions().get::<MatchedPath>()?;
     let template = routes::template(request.method(), matched.as_str(), request.uri().path());
     routes::row(request.method(), &template).map(|row| row.need)
 }
 
-async fn admit(app: &App, method: &Method, headers: &HeaderMap, need: Need) -> Outcome<Caller> {
+async fn admit(app: &App, method: &Method, headers: &HeaderMap, need: RequiredRole) -> HttpResult<Caller> {
     let caller = identify(app, method, headers).await?;
     if let Err(wait) = app.auth.rate.check(&caller.token.id) {
         let detail = format!("more than {} requests a second with this token", app.auth.rate.per_s);
@@ -121,7 +123,7 @@ async fn admit(app: &App, method: &Method, headers: &HeaderMap, need: Need) -> O
     Err(HttpProblem::new(ProblemKind::WrongRole, detail))
 }
 
-async fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Outcome<Caller> {
+async fn identify(app: &App, method: &Method, headers: &HeaderMap) -> HttpResult<Caller> {
     if let Some(caller) = forward::vouched(app, headers)? {
         return Ok(caller);
     }
@@ -138,8 +140,7 @@ async fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Outcome<Ca
         };
         return caller_of_secret(app, secret).await;
     }
-    // A browser's session only reads by itself; what changes something has forms of its own, with a token in
-    // them.
+    // A browser's session only reads; forms that change something carry a token of their own.
     if matches!(*method, Method::GET | Method::HEAD)
         && let Some(caller) = sessions::caller(app, headers).await?
     {
@@ -149,11 +150,11 @@ async fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Outcome<Ca
 }
 
 /// The caller with this token.
-pub(crate) async fn caller_of_secret(app: &App, secret: &str) -> Outcome<Caller> {
+pub(crate) async fn caller_of_secret(app: &App, secret: &str) -> HttpResult<Caller> {
     if secret.len() > TOKEN_CHARS_MAX || !secret.starts_with(TOKEN_PREFIX) {
         return Err(HttpProblem::new(
             ProblemKind::BadToken,
-            format!("the token is not one of ours: they begin with {TOKEN_PREFIX}"),
+            format!("the token has a wrong form: tokens begin with {TOKEN_PREFIX}"),
         ));
     }
     let found = app.auth.tokens.find(&app.store, hash(secret)).await?;
@@ -171,18 +172,20 @@ pub(crate) fn hash(secret: &str) -> [u8; 32] {
 }
 
 /// 256 random bits, base64url.
-pub(crate) fn random_text() -> Outcome<String> {
+pub(crate) fn random_text() -> HttpResult<String> {
     let mut bytes = [0; 32];
     let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|_| HttpProblem::new(ProblemKind::Internal, "the system has no random numbers"))?;
+    filled.map_err(|_| {
+        HttpProblem::new(ProblemKind::Internal, "the system's random number generator failed")
+    })?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
 /// A new token and its secret, which is nowhere else.
-pub(crate) fn mint(role: Role, account: &str, name: &str, now: Timestamp) -> Outcome<(Token, String)> {
+pub(crate) fn mint(role: Role, account: &str, name: &str, now: Timestamp) -> HttpResult<(Token, String)> {
     let secret = format!("{TOKEN_PREFIX}{}", random_text()?);
     let hash = hash(&secret);
-    // Public, to name the token: from its hash, of which 48 bits tell nothing of the secret.
+    // A public name of the token, from its hash: 48 bits of the hash do not reveal the secret.
     let id = format!("t_{}", URL_SAFE_NO_PAD.encode(&hash[..6]));
     let token = Token {
         id,
@@ -196,10 +199,10 @@ pub(crate) fn mint(role: Role, account: &str, name: &str, now: Timestamp) -> Out
     Ok((token, secret))
 }
 
-/// Makes the first admin token if there is no token at all; its secret is told this once.
+/// Makes the first admin token if there is no token at all; its secret is returned only here.
 ///
 /// # Errors
-/// What the store says, and a system without random numbers.
+/// An error of the store, or of the random number generator.
 pub async fn ensure_admin_token(store: &SharedStore, now: Timestamp) -> Result<Option<String>, StoreError> {
     if !store.tokens(None).await?.is_empty() {
         return Ok(None);

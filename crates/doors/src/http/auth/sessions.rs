@@ -1,11 +1,11 @@
-//! Sessions of browsers: an opaque id in a cookie, hashed in memory, tied to a token that is asked again each
-//! time.
+//! Sessions of browsers: an opaque id in a cookie, hashed in memory, tied to a token that is looked up again
+//! for each request.
 
 use crate::http::answer_page::links::same;
 use crate::http::app::App;
 use crate::http::auth::{Caller, hash, random_text};
 use crate::http::forward;
-use crate::http::problem::Outcome;
+use crate::http::problem::HttpResult;
 use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
 use std::collections::HashMap;
@@ -19,12 +19,12 @@ const SESSIONS_MAX: usize = 10_000;
 const SESSION_FOR: Duration = Duration::from_secs(12 * 3_600);
 /// The session's cookie.
 pub(crate) const SESSION_COOKIE: &str = "campanile_session";
-/// The cookie that a form shown to who has no session must repeat.
+/// The cookie that a form repeats which is shown without a session.
 pub(crate) const FORM_COOKIE: &str = "campanile_form";
 
 /// All sessions.
 #[derive(Default)]
-pub(crate) struct Sessions {
+pub(crate) struct BrowserSessions {
     by_hash: Mutex<HashMap<[u8; 32], BrowserSession>>,
 }
 
@@ -35,9 +35,9 @@ struct BrowserSession {
     began: Instant,
 }
 
-impl Sessions {
+impl BrowserSessions {
     /// Begins a session for a token; gives its id, which is nowhere else.
-    pub(crate) fn begin(&self, token_hash: [u8; 32]) -> Outcome<String> {
+    pub(crate) fn begin(&self, token_hash: [u8; 32]) -> HttpResult<String> {
         let id = random_text()?;
         let session = BrowserSession { token_hash, form_token: random_text()?, began: Instant::now() };
         let mut sessions = self.lock();
@@ -63,7 +63,7 @@ impl Sessions {
         right
     }
 
-    /// What forms of this session carry.
+    /// The token that forms of this session carry.
     pub(crate) fn form_token(&self, headers: &HeaderMap) -> Option<String> {
         self.session(headers).map(|session| session.form_token)
     }
@@ -79,8 +79,8 @@ impl Sessions {
     }
 }
 
-/// Whose session these headers carry; nobody's if it ended or its token was revoked.
-pub(crate) async fn caller(app: &App, headers: &HeaderMap) -> Outcome<Option<Caller>> {
+/// The caller of the session that these headers carry; nothing if it ended or its token was revoked.
+pub(crate) async fn caller(app: &App, headers: &HeaderMap) -> HttpResult<Option<Caller>> {
     if let Some(caller) = forward::vouched(app, headers)? {
         return Ok(Some(caller));
     }

@@ -1,22 +1,24 @@
-//! CAP in and out by HTTP.
+//! CAP messages: taken as alerts ([`incoming`]), and alerts given out as CAP ([`outgoing`]).
+//!
+//! `POST /api/v1/cap` · `GET /api/v1/alerts/{id}/cap` · without a token `GET /cap/feed.atom` and `/cap/{id}`.
 
 pub(crate) mod incoming;
 pub(crate) mod outgoing;
 #[cfg(test)]
 mod tests;
 
-use self::incoming::{CapSender, Intent, Oddity, intent};
+use self::incoming::{CapIntent, CapSender, Oddity, intent};
 use crate::http::alerts;
 use crate::http::alerts::body::whom;
 use crate::http::alerts::{alert_id, idempotency_key, seen};
 use crate::http::app::App;
 use crate::http::attachments;
 use crate::http::auth::{Caller, hash};
-use crate::http::problem::{Fields, HttpProblem, Outcome, ProblemKind};
+use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::body::{self, media_type};
 use crate::http::request::query::{Captured, Query};
 use crate::http::request::time_text::rfc3339;
-use crate::http::routes::Need;
+use crate::http::routes::RequiredRole;
 use arc_swap::ArcSwap;
 use axum::body::Body;
 use axum::extract::State;
@@ -61,7 +63,7 @@ async fn submit(
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Response> {
+) -> HttpResult<Response> {
     let query = Query::read(&uri, &["audience", "mode"])?;
     let wait_solved = query.word("mode", &[("async", false), ("sync", true)])?;
     media_type(&headers, &[CAP_XML, "application/xml", "text/xml"])?;
@@ -72,7 +74,7 @@ async fn submit(
     let meant = intent(&reading.alert, audience, geocode_attribute.as_deref(), app.now())?;
     let mut oddities: Vec<Oddity> = reading.problems.iter().map(oddity).collect();
     oddities.extend(meant.oddities.iter().cloned());
-    let Intent { request, stops, .. } = meant;
+    let CapIntent { request, stops, .. } = meant;
     let Some(mut request) = request else {
         let stopped = stop(&app, &caller, &stops, &mut oddities).await?;
         let id = stopped.first().map(|alert| alert.id.to_string());
@@ -130,14 +132,14 @@ fn same_identifier(error: EngineError) -> HttpProblem {
         EngineError::KeyTaken => HttpProblem::field(
             ProblemKind::KeyTaken,
             "alert/identifier",
-            "came before with this sender and time, and said something else (or the Idempotency-Key did)",
+            "came before with this sender and time, and with other content (or the Idempotency-Key did)",
         ),
         other => other.into(),
     }
 }
 
-/// Whom it goes to, and which attribute holds geocodes.
-fn audience(app: &App, query: &Query, alert: &cap::Alert) -> Outcome<(Vec<String>, Option<String>)> {
+/// The audience of a message, and the attribute of recipients that holds geocodes.
+fn audience(app: &App, query: &Query, alert: &cap::Alert) -> HttpResult<(Vec<String>, Option<String>)> {
     let senders = app.cap.senders.load();
     let configured = senders.iter().find(|known| known.sender == alert.sender);
     let wanted: Vec<String> = query
@@ -186,13 +188,13 @@ async fn tie(app: &App, caller: &Caller, ours: &Alert, alert: &cap::Alert) {
     }
 }
 
-/// Stops what is not yet sent of earlier messages. A token that may only submit stops only its own.
+/// Cancels the unsent rest of earlier messages. A token that may only submit stops only its own.
 async fn stop(
     app: &App,
     caller: &Caller,
     stops: &[(String, String)],
     oddities: &mut Vec<Oddity>,
-) -> Outcome<Vec<Alert>> {
+) -> HttpResult<Vec<Alert>> {
     let mut stopped = Vec::new();
     for (sender, identifier) in stops.iter().take(STOPS_MAX) {
         let earlier = app.store.alerts_of_cap(caller.account(), sender, identifier).await?;
@@ -201,8 +203,8 @@ async fn stop(
             oddities.push(Oddity::new("alert/references", "unknown", message));
         }
         for alert in earlier {
-            if alert.token != caller.token.id && !Need::Change.allows(caller.token.role) {
-                let message = format!("{identifier} was submitted by somebody else; it goes on");
+            if alert.token != caller.token.id && !RequiredRole::Change.allows(caller.token.role) {
+                let message = format!("{identifier} was submitted with another token; it is not stopped");
                 oddities.push(Oddity::new("alert/references", "not-yours", message));
                 continue;
             }
@@ -220,13 +222,13 @@ async fn stop(
     Ok(stopped)
 }
 
-async fn document(State(app): State<App>, caller: Caller, Captured(id): Captured) -> Outcome<Response> {
+async fn document(State(app): State<App>, caller: Caller, Captured(id): Captured) -> HttpResult<Response> {
     let alert = seen(&app, &caller, alert_id(&id)?).await?;
     Ok(([(CONTENT_TYPE, CAP_XML)], outgoing::document(&alert)?).into_response())
 }
 
-/// One of the feed's messages, for anybody.
-async fn public(State(store): State<SharedStore>, Captured(id): Captured) -> Outcome<Response> {
+/// One of the feed's messages, without a token.
+async fn public(State(store): State<SharedStore>, Captured(id): Captured) -> HttpResult<Response> {
     let id: AlertId = alert_id(&id)?;
     let missing = || HttpProblem::new(ProblemKind::NotFound, "no such public alert");
     let alert = store.alert(Account::DEFAULT, id).await?.ok_or_else(missing)?;
@@ -235,8 +237,8 @@ async fn public(State(store): State<SharedStore>, Captured(id): Captured) -> Out
         .into_response())
 }
 
-/// What came in as CAP, public and actual, newest first, as Atom (RFC 4287).
-async fn feed(State(app): State<App>) -> Outcome<Response> {
+/// Received CAP messages, public and actual, newest first, as Atom (RFC 4287).
+async fn feed(State(app): State<App>) -> HttpResult<Response> {
     let alerts = app.store.alerts_before(Account::DEFAULT, None, FEED_SCAN).await?;
     let base = app.cap.public_url.clone().unwrap_or_default();
     let now = app.now();

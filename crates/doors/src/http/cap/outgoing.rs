@@ -1,7 +1,7 @@
 //! Our alerts as CAP 1.2.
 
 use crate::http::alerts::view::headline;
-use crate::http::problem::{HttpProblem, Outcome, ProblemKind};
+use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use cap::{
     Category, Certainty, Circle, Info, MsgType, NamedValue, Resource, Scope, Severity, Status, Urgency,
 };
@@ -9,12 +9,12 @@ use records::{
     Alert, AlertRequest, AreaRequest, Attachment, ChannelTexts, Mode, Origin, Priority, Timestamp,
 };
 
-/// The name of geocodes whose domain we do not know.
+/// The name of geocodes whose domain is unknown.
 const GEOCODE_NAME: &str = "geocode";
 
-/// The alert as a CAP 1.2 document: what came in as CAP as it was said there, written anew; anything else
-/// made from the request.
-pub(crate) fn document(alert: &Alert) -> Outcome<Vec<u8>> {
+/// The alert as a CAP 1.2 document: an alert that came as CAP from its original message, any other from its
+/// request.
+pub(crate) fn document(alert: &Alert) -> HttpResult<Vec<u8>> {
     if let Origin::Cap(original) = &alert.origin
         && let Ok(reading) = cap::read(original.as_bytes())
         && let Ok(document) = cap::write(&reading.alert)
@@ -26,7 +26,7 @@ pub(crate) fn document(alert: &Alert) -> Outcome<Vec<u8>> {
     })
 }
 
-/// The same for who is no caller of this door.
+/// The same for other parts of the server.
 ///
 /// # Errors
 /// In words: the alert cannot be written as CAP 1.2.
@@ -34,18 +34,18 @@ pub fn cap_document(alert: &Alert) -> Result<Vec<u8>, String> {
     document(alert).map_err(|problem| problem.detail().to_owned())
 }
 
-/// What came in as CAP for everybody; nothing else is public.
+/// The CAP message of an alert, if it is public; alerts that did not come as CAP never are.
 pub(crate) fn public(alert: &Alert) -> Option<cap::Alert> {
     let Origin::Cap(original) = &alert.origin else { return None };
-    let said = cap::read(original.as_bytes()).ok()?.alert;
-    (said.scope == Some(Scope::Public) && said.status == Some(Status::Actual)).then_some(said)
+    let message = cap::read(original.as_bytes()).ok()?.alert;
+    (message.scope == Some(Scope::Public) && message.status == Some(Status::Actual)).then_some(message)
 }
 
 fn made(alert: &Alert) -> cap::Alert {
     let request = &alert.request;
     let drill = request.mode == Mode::Drill;
     let mut infos: Vec<Info> =
-        request.texts.languages.iter().map(|(tag, said)| info(alert, Some(tag), said)).collect();
+        request.texts.languages.iter().map(|(tag, texts)| info(alert, Some(tag), texts)).collect();
     if infos.is_empty() || request.text.is_some() {
         infos.insert(0, info(alert, None, &request.texts.default));
     }
@@ -76,15 +76,15 @@ fn time(at: Timestamp) -> Option<cap::Timestamp> {
     cap::Timestamp::new(at.0, 0)
 }
 
-fn info(alert: &Alert, language: Option<&str>, said: &ChannelTexts) -> Info {
+fn info(alert: &Alert, language: Option<&str>, texts: &ChannelTexts) -> Info {
     let request = &alert.request;
     let fallback = headline(request);
-    let own_subject = || said.own.values().find_map(|own| own.subject.as_deref());
+    let own_subject = || texts.own.values().find_map(|own| own.subject.as_deref());
     // The text of short messages, the first channel, only where no other channel has one.
-    let own_text = || said.own.values().rev().find_map(|own| own.text.as_deref());
-    let line = said.headline.as_deref().or_else(own_subject);
+    let own_text = || texts.own.values().rev().find_map(|own| own.text.as_deref());
+    let line = texts.headline.as_deref().or_else(own_subject);
     let line = line.or(request.headline.as_deref()).unwrap_or(&fallback);
-    let own = said.text.as_deref().or_else(own_text);
+    let own = texts.text.as_deref().or_else(own_text);
     let (urgency, severity, certainty) = match request.priority {
         Priority::Emergency => (Urgency::Immediate, Severity::Severe, Certainty::Observed),
         Priority::Urgent => (Urgency::Expected, Severity::Moderate, Certainty::Likely),

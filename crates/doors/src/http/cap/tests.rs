@@ -119,7 +119,7 @@ async fn what_is_no_alert_for_people_is_refused_by_element() {
             "alert/msgType",
             "between systems",
         ),
-        (message("c", "Actual", "Alert", "", ""), 422, "alert/info", "nothing to say"),
+        (message("c", "Actual", "Alert", "", ""), 422, "alert/info", "no content"),
         (message("d", "Actual", "Alert", "", &late), 422, "alert/info/expires", "in the past"),
         (" ".repeat(3 << 20), 413, "body", "2 MiB"),
     ] {

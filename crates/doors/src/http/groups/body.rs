@@ -9,7 +9,7 @@ use store::import::{
 };
 use store::rule::{RULE_DEPTH_MAX, RULE_VALUES_MAX};
 
-/// Entries of a list that are read at all; the store says which are too many.
+/// Entries of a list that are read at all; the store has the lower limits.
 const LIST_MAX: usize = 200_000;
 /// Parts of one rule that are read at all.
 const RULE_PARTS_MAX: usize = 1_000;

@@ -1,10 +1,12 @@
-//! Groups by API.
+//! Groups: put, read, listed, removed; a body is read by [`body`].
+//!
+//! `POST`, `GET /api/v1/groups` · `GET`, `PUT`, `DELETE /api/v1/groups/{id}`.
 
 pub(crate) mod body;
 
 use crate::http::app::App;
 use crate::http::auth::Caller;
-use crate::http::problem::{Fields, HttpProblem, Outcome, ProblemKind};
+use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::recipients::encoded;
 use crate::http::request::json::JsonNode;
 use crate::http::request::query::{Captured, Query, check_if_match, cursor, etag};
@@ -24,7 +26,12 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/v1/groups/{id}", get(show).put(replace).delete(remove))
 }
 
-async fn create(State(app): State<App>, caller: Caller, headers: HeaderMap, body: Body) -> Outcome<Response> {
+async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Body,
+) -> HttpResult<Response> {
     let group = read(app.json(&headers, body).await?, None)?;
     put(&app, &caller, &headers, group).await
 }
@@ -35,18 +42,18 @@ async fn replace(
     Captured(id): Captured,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Response> {
+) -> HttpResult<Response> {
     let group = read(app.json(&headers, body).await?, Some(&id))?;
     put(&app, &caller, &headers, group).await
 }
 
-fn read(node: JsonNode, id: Option<&str>) -> Outcome<Group> {
+fn read(node: JsonNode, id: Option<&str>) -> HttpResult<Group> {
     let mut fields = Fields::default();
     let group = body::parse(node, id, &mut fields);
     group.filter(|_| fields.is_empty()).ok_or_else(|| HttpProblem::fields(ProblemKind::InvalidFields, fields))
 }
 
-async fn put(app: &App, caller: &Caller, headers: &HeaderMap, group: Group) -> Outcome<Response> {
+async fn put(app: &App, caller: &Caller, headers: &HeaderMap, group: Group) -> HttpResult<Response> {
     let _held = app.hold(caller.account(), &format!("group {}", group.id)).await;
     let found = app.store.group(caller.account(), &group.id).await?;
     check_if_match(headers, found.as_ref().map(|(_, version)| *version))?;
@@ -62,7 +69,11 @@ async fn put(app: &App, caller: &Caller, headers: &HeaderMap, group: Group) -> O
     Ok(response)
 }
 
-async fn show(State(store): State<SharedStore>, caller: Caller, Captured(id): Captured) -> Outcome<Response> {
+async fn show(
+    State(store): State<SharedStore>,
+    caller: Caller,
+    Captured(id): Captured,
+) -> HttpResult<Response> {
     let (group, version) = store.group(caller.account(), &id).await?.ok_or_else(missing)?;
     Ok(([etag(version)], Json(group)).into_response())
 }
@@ -71,7 +82,7 @@ fn missing() -> HttpProblem {
     HttpProblem::new(ProblemKind::NotFound, "no such group")
 }
 
-async fn list(State(store): State<SharedStore>, caller: Caller, uri: Uri) -> Outcome<Json<Value>> {
+async fn list(State(store): State<SharedStore>, caller: Caller, uri: Uri) -> HttpResult<Json<Value>> {
     let query = Query::read(&uri, &["cursor", "limit"])?;
     let limit = query.limit()?;
     let after = query.cursor()?.unwrap_or_default();
@@ -85,7 +96,7 @@ async fn remove(
     caller: Caller,
     Captured(id): Captured,
     headers: HeaderMap,
-) -> Outcome<StatusCode> {
+) -> HttpResult<StatusCode> {
     let _held = app.hold(caller.account(), &format!("group {id}")).await;
     let (_, version) = app.store.group(caller.account(), &id).await?.ok_or_else(missing)?;
     check_if_match(&headers, Some(version))?;

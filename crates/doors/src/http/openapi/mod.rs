@@ -1,7 +1,8 @@
-//! `/openapi.json`: made from the table of routes, the schemas beside this file, and the list of channels.
+//! OpenAPI document (`GET /openapi.json`): made from the table of routes, the schemas beside this file, and
+//! the list of channels.
 
 use crate::http::app::App;
-use crate::http::routes::{Gives, Need, Operation, ROWS, Takes};
+use crate::http::routes::{Gives, Operation, ROWS, RequiredRole, Takes};
 use axum::Router;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
@@ -9,7 +10,7 @@ use axum::routing::get;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
-/// Schemas of bodies, written by hand but for what the list of channels adds.
+/// Schemas of bodies, written by hand, except the members that the list of channels adds.
 const SCHEMAS: &str = include_str!("schemas.json");
 
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| build().to_string());
@@ -79,9 +80,9 @@ fn operation(row: &Operation) -> Value {
             row.status.to_string(): success(row),
             "default": {"$ref": "#/components/responses/Problem"},
         },
-        "security": if row.need == Need::Nothing { json!([]) } else { json!([{"token": []}]) },
+        "security": if row.need == RequiredRole::Nothing { json!([]) } else { json!([{"token": []}]) },
     });
-    if row.need != Need::Nothing {
+    if row.need != RequiredRole::Nothing {
         out["description"] = format!("Roles: {}.", row.need.words()).into();
     }
     if let Some(body) = request_body(row.takes) {

@@ -1,4 +1,7 @@
-//! People by API: one or many in, one changed, listed, removed.
+//! Recipients: one or many put, changed, listed, removed.
+//!
+//! `POST`, `GET /api/v1/recipients` · `GET`, `PUT`, `PATCH`, `DELETE /api/v1/recipients/{id}`; files of any
+//! size by `:import` and `:export` ([`stream`]).
 
 pub(crate) mod stream;
 #[cfg(test)]
@@ -6,7 +9,7 @@ mod tests;
 
 use crate::http::app::App;
 use crate::http::auth::Caller;
-use crate::http::problem::{Fields, HttpProblem, Outcome, ProblemKind};
+use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::body::off_thread;
 use crate::http::request::json::{self, JsonNode};
 use crate::http::request::query::{Captured, Query, check_if_match, cursor, etag};
@@ -39,7 +42,12 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/v1/recipients/{id}", get(show).put(replace).patch(change).delete(remove))
 }
 
-async fn create(State(app): State<App>, caller: Caller, headers: HeaderMap, body: Body) -> Outcome<Response> {
+async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Body,
+) -> HttpResult<Response> {
     match app.json(&headers, body).await? {
         JsonNode::List(items) => {
             let defaults = app.defaults.load_full();
@@ -56,7 +64,7 @@ async fn create(State(app): State<App>, caller: Caller, headers: HeaderMap, body
     }
 }
 
-fn read_many(items: Vec<JsonNode>, defaults: &Defaults) -> Outcome<Vec<Recipient>> {
+fn read_many(items: Vec<JsonNode>, defaults: &Defaults) -> HttpResult<Vec<Recipient>> {
     if items.len() > MANY_MAX {
         let reason =
             format!("has {} recipients; at most {MANY_MAX} are taken, :import takes any number", items.len());
@@ -85,7 +93,7 @@ fn read_many(items: Vec<JsonNode>, defaults: &Defaults) -> Outcome<Vec<Recipient
 }
 
 /// Reads one. With `id` given (it is in the path) the body's may be absent.
-fn read(mut node: JsonNode, id: Option<&str>, defaults: &Defaults) -> Outcome<Recipient> {
+fn read(mut node: JsonNode, id: Option<&str>, defaults: &Defaults) -> HttpResult<Recipient> {
     if let (JsonNode::Object(members), Some(id)) = (&mut node, id) {
         match members.iter().find(|(name, _)| name == "id") {
             None => members.push(("id".to_owned(), JsonNode::Text(id.to_owned()))),
@@ -109,7 +117,7 @@ fn read(mut node: JsonNode, id: Option<&str>, defaults: &Defaults) -> Outcome<Re
     })
 }
 
-async fn put_many(app: &App, caller: &Caller, recipients: Vec<Recipient>) -> Outcome<Response> {
+async fn put_many(app: &App, caller: &Caller, recipients: Vec<Recipient>) -> HttpResult<Response> {
     let mut ids: Vec<String> = recipients.iter().map(|recipient| recipient.id.clone()).collect();
     let versions = app.store.put_recipients(caller.account(), recipients).await?;
     app.note(caller, "recipients.put", &format!("{} recipients", ids.len()), "").await;
@@ -122,7 +130,7 @@ async fn put_many(app: &App, caller: &Caller, recipients: Vec<Recipient>) -> Out
 }
 
 /// Writes one and shows it.
-async fn put(app: &App, caller: &Caller, recipient: Recipient, new: bool) -> Outcome<Response> {
+async fn put(app: &App, caller: &Caller, recipient: Recipient, new: bool) -> HttpResult<Response> {
     let versions = app.store.put_recipients(caller.account(), vec![recipient.clone()]).await?;
     app.note(caller, "recipient.put", &recipient.id, "").await;
     let version = versions.first().copied().unwrap_or_default();
@@ -154,7 +162,11 @@ pub(crate) fn encoded(id: &str) -> String {
     out
 }
 
-async fn show(State(store): State<SharedStore>, caller: Caller, Captured(id): Captured) -> Outcome<Response> {
+async fn show(
+    State(store): State<SharedStore>,
+    caller: Caller,
+    Captured(id): Captured,
+) -> HttpResult<Response> {
     let (recipient, version) = store.recipient(caller.account(), &id).await?.ok_or_else(missing)?;
     Ok(shown(&recipient, version))
 }
@@ -169,7 +181,7 @@ async fn replace(
     Captured(id): Captured,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Response> {
+) -> HttpResult<Response> {
     let node = app.json(&headers, body).await?;
     let recipient = read(node, Some(&id), &app.defaults.load())?;
     let _held = app.hold(caller.account(), &id).await;
@@ -184,7 +196,7 @@ async fn change(
     Captured(id): Captured,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Response> {
+) -> HttpResult<Response> {
     let patch = app.json(&headers, body).await?;
     let JsonNode::Object(members) = &patch else {
         return Err(HttpProblem::field(
@@ -211,7 +223,7 @@ async fn remove(
     caller: Caller,
     Captured(id): Captured,
     headers: HeaderMap,
-) -> Outcome<StatusCode> {
+) -> HttpResult<StatusCode> {
     let _held = app.hold(caller.account(), &id).await;
     let (_, version) = app.store.recipient(caller.account(), &id).await?.ok_or_else(missing)?;
     check_if_match(&headers, Some(version))?;
@@ -222,7 +234,7 @@ async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn list(State(store): State<SharedStore>, caller: Caller, uri: Uri) -> Outcome<Json<Value>> {
+async fn list(State(store): State<SharedStore>, caller: Caller, uri: Uri) -> HttpResult<Json<Value>> {
     let query = Query::read(&uri, &["filter", "cursor", "limit"])?;
     let limit = query.limit()?;
     let filters: Vec<Filter> = query.all("filter").take(FILTERS_MAX).map(Filter::new).collect();

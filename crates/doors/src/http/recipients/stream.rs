@@ -2,7 +2,7 @@
 
 use crate::http::app::App;
 use crate::http::auth::Caller;
-use crate::http::problem::{Fields, HttpProblem, Outcome, ProblemKind};
+use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::body::{self, broken, media_type};
 use crate::http::request::negotiation::negotiate;
 use crate::http::request::query::Query;
@@ -34,7 +34,7 @@ const EXPORT_ROWS: usize = 500;
 const COLUMNS_MAX: usize = 500;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum OnProblem {
+enum ProblemPolicy {
     Reject,
     Skip,
 }
@@ -45,9 +45,10 @@ pub(crate) async fn import(
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Response> {
+) -> HttpResult<Response> {
     let query = Query::read(&uri, &["on_problem"])?;
-    let on_problem = query.word("on_problem", &[("reject", OnProblem::Reject), ("skip", OnProblem::Skip)])?;
+    let on_problem =
+        query.word("on_problem", &[("reject", ProblemPolicy::Reject), ("skip", ProblemPolicy::Skip)])?;
     const TYPES: [&str; 4] = ["text/csv", "application/x-ndjson", "application/jsonl", "application/ndjson"];
     let format = match media_type(&headers, &TYPES)? {
         "text/csv" => Format::Csv,
@@ -56,11 +57,11 @@ pub(crate) async fn import(
     let Ok(_place) = app.imports.try_acquire() else { return Err(HttpProblem::busy("imports", IMPORTS_MAX)) };
     let mut reader = body::open(&headers, body)?;
     let rows = ImportReader::new(format, (**app.defaults.load()).clone());
-    let mut intake = Intake::begin(&app, &caller, rows, on_problem).await?;
-    match intake.read(&mut reader).await {
-        Ok(()) => intake.publish().await,
+    let mut import = RecipientImport::begin(&app, &caller, rows, on_problem).await?;
+    match import.read(&mut reader).await {
+        Ok(()) => import.publish().await,
         Err(problem) => {
-            intake.abandon().await;
+            import.abandon().await;
             Err(problem)
         }
     }
@@ -88,12 +89,12 @@ impl Drop for StagedImport {
 }
 
 /// One import on its way.
-struct Intake<'a> {
+struct RecipientImport<'a> {
     app: &'a App,
     caller: &'a Caller,
     import: StagedImport,
     reader: Option<ImportReader>,
-    on_problem: OnProblem,
+    on_problem: ProblemPolicy,
     rows: Vec<Recipient>,
     problems: Vec<RowProblem>,
     problem_count: u64,
@@ -101,17 +102,17 @@ struct Intake<'a> {
     is_unreadable: bool,
 }
 
-impl<'a> Intake<'a> {
+impl<'a> RecipientImport<'a> {
     async fn begin(
         app: &'a App,
         caller: &'a Caller,
         reader: ImportReader,
-        on_problem: OnProblem,
-    ) -> Outcome<Intake<'a>> {
+        on_problem: ProblemPolicy,
+    ) -> HttpResult<RecipientImport<'a>> {
         let no = app.store.begin_import(caller.account(), app.now()).await?;
         let import = StagedImport { store: app.store.clone(), no, ended: false };
         let (rows, problems) = (Vec::new(), Vec::new());
-        Ok(Intake {
+        Ok(RecipientImport {
             app,
             caller,
             import,
@@ -124,7 +125,7 @@ impl<'a> Intake<'a> {
         })
     }
 
-    async fn read(&mut self, body: &mut body::Reader) -> Outcome<()> {
+    async fn read(&mut self, body: &mut body::BodyReader) -> HttpResult<()> {
         loop {
             let octets = body.fill_buf().await.map_err(|error| broken(&error))?;
             let (piece, length) = (Bytes::copy_from_slice(octets), octets.len());
@@ -139,8 +140,9 @@ impl<'a> Intake<'a> {
         }
     }
 
-    /// Parses a piece (the empty one ends the file) off the runtime's threads, and stages what it completes.
-    async fn take(&mut self, piece: Bytes) -> Outcome<()> {
+    /// Parses a piece (the empty one ends the file) off the runtime's threads, and stages the rows that it
+    /// completes.
+    async fn take(&mut self, piece: Bytes) -> HttpResult<()> {
         let Some(mut reader) = self.reader.take() else { return Ok(()) };
         let length = piece.len();
         let parsed = tokio::task::spawn_blocking(move || {
@@ -162,8 +164,8 @@ impl<'a> Intake<'a> {
                 Err(problem) => self.note(problem),
             }
         }
-        // Once a file is to be rejected its rows need not be kept; its problems are still told.
-        if self.on_problem == OnProblem::Reject && self.problem_count > 0 {
+        // The rows of a file that will be rejected need not be kept; its problems are still reported.
+        if self.on_problem == ProblemPolicy::Reject && self.problem_count > 0 {
             self.rows.clear();
         }
         while self.rows.len() >= STAGE_ROWS {
@@ -181,8 +183,8 @@ impl<'a> Intake<'a> {
         }
     }
 
-    async fn publish(mut self) -> Outcome<Response> {
-        if self.problem_count > 0 && (self.on_problem == OnProblem::Reject || self.is_unreadable) {
+    async fn publish(mut self) -> HttpResult<Response> {
+        if self.problem_count > 0 && (self.on_problem == ProblemPolicy::Reject || self.is_unreadable) {
             let problem = self.rejected();
             self.abandon().await;
             return Err(problem);
@@ -236,7 +238,7 @@ pub(crate) async fn export(
     caller: Caller,
     uri: Uri,
     headers: HeaderMap,
-) -> Outcome<Response> {
+) -> HttpResult<Response> {
     Query::read(&uri, &[])?;
     let wanted = negotiate(&headers, &["application/x-ndjson", "text/csv"])?;
     let csv = wanted == "text/csv";
@@ -255,7 +257,7 @@ pub(crate) async fn export(
 struct RecipientExport {
     app: App,
     caller: Caller,
-    columns: Option<Columns>,
+    columns: Option<CsvColumns>,
     /// Nothing once it is over.
     after: Option<String>,
     head: Option<String>,
@@ -285,12 +287,12 @@ impl RecipientExport {
 }
 
 /// The columns of a CSV file that has a place for every attribute there is.
-struct Columns {
+struct CsvColumns {
     attributes: Vec<String>,
 }
 
 /// Looks through everybody for the names of attributes, on a thread of its own.
-async fn columns(app: &App, caller: &Caller) -> Outcome<Columns> {
+async fn columns(app: &App, caller: &Caller) -> HttpResult<CsvColumns> {
     let (store, account) = (app.store.clone(), caller.account().to_owned());
     let scan = tokio::task::spawn_blocking(move || {
         let mut names: BTreeSet<String> = BTreeSet::new();
@@ -307,14 +309,14 @@ async fn columns(app: &App, caller: &Caller) -> Outcome<Columns> {
     let names = scan.await.map_err(|error| HttpProblem::new(ProblemKind::Internal, error.to_string()))??;
     if names.len() > COLUMNS_MAX {
         let detail = format!(
-            "there are more than {COLUMNS_MAX} attributes, too many for columns; ask for application/x-ndjson"
+            "there are more than {COLUMNS_MAX} attributes, too many for columns; request application/x-ndjson"
         );
         return Err(HttpProblem::new(ProblemKind::NotAcceptable, detail));
     }
-    Ok(Columns { attributes: names.into_iter().collect() })
+    Ok(CsvColumns { attributes: names.into_iter().collect() })
 }
 
-impl Columns {
+impl CsvColumns {
     fn header(&self) -> String {
         let fixed = ["id", "name", "language", "time_zone", "groups"].into_iter();
         let attributes = self.attributes.iter().map(String::as_str);

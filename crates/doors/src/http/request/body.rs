@@ -1,6 +1,7 @@
-//! Bodies: read as they come, decompressed on the way, with limits on size and patience.
+//! Body of a request: read as it arrives and decompressed, with limits on its size and on the time it may
+//! take.
 
-use crate::http::problem::{HttpProblem, Outcome, ProblemKind};
+use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::json::{self, JsonNode};
 use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
 use async_compression::zstd::DParameter;
@@ -18,7 +19,7 @@ use tokio::io::{AsyncBufRead, AsyncRead, AsyncReadExt, BufReader, ReadBuf};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, Sleep};
 
-/// How long we wait for a peer that sends a body.
+/// Limits on the time that a peer takes to send a body.
 const PATIENCE: Patience = Patience {
     silence_max: Duration::from_secs(30),
     trickle_after: Duration::from_secs(60),
@@ -30,7 +31,7 @@ const WHOLE_BODY_MAX: Duration = Duration::from_secs(600);
 const LARGE_BODY_OCTETS: usize = 1 << 20;
 /// Large bodies in memory at once.
 const LARGE_BODIES_MAX: usize = 8;
-/// What is refused for its size is still read so far, so that the client gets to read why.
+/// A body that is refused for its size is still read up to this limit, so that the client reads the answer.
 const DRAIN_OCTETS_MAX: u64 = 256 << 20;
 /// And for so long.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
@@ -41,10 +42,10 @@ const INLINE_PARSE_OCTETS: usize = 128 << 10;
 const BUFFER_OCTETS: usize = 64 << 10;
 
 /// A decoded body.
-pub(crate) type Reader = Pin<Box<dyn AsyncBufRead + Send>>;
+pub(crate) type BodyReader = Pin<Box<dyn AsyncBufRead + Send>>;
 
 /// Opens a body of any size for reading as it comes.
-pub(crate) fn open(headers: &HeaderMap, body: Body) -> Outcome<Reader> {
+pub(crate) fn open(headers: &HeaderMap, body: Body) -> HttpResult<BodyReader> {
     let wire = WireReader::new(body, PATIENCE);
     let encoding = match headers.get(CONTENT_ENCODING) {
         None => "identity",
@@ -65,7 +66,8 @@ pub(crate) fn open(headers: &HeaderMap, body: Body) -> Outcome<Reader> {
         }
         other => {
             let other: String = other.chars().take(40).collect();
-            let detail = format!("Content-Encoding {other:?} is not taken; gzip, zstd and identity are");
+            let detail =
+                format!("Content-Encoding {other:?} is not supported; supported are gzip, zstd and identity");
             return Err(HttpProblem::new(ProblemKind::WrongEncoding, detail));
         }
     })
@@ -85,14 +87,19 @@ impl BodyLimits {
     }
 
     /// Reads a JSON body.
-    pub(crate) async fn json(&self, headers: &HeaderMap, body: Body) -> Outcome<JsonNode> {
+    pub(crate) async fn json(&self, headers: &HeaderMap, body: Body) -> HttpResult<JsonNode> {
         media_type(headers, &["application/json", "application/merge-patch+json"])?;
         let bytes = self.whole(headers, body, self.octets_max).await?;
         off_thread(bytes.len(), move || json::parse(&bytes)).await?
     }
 
     /// Reads a whole body of at most `octets_max` decompressed octets.
-    pub(crate) async fn whole(&self, headers: &HeaderMap, body: Body, octets_max: usize) -> Outcome<Vec<u8>> {
+    pub(crate) async fn whole(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+        octets_max: usize,
+    ) -> HttpResult<Vec<u8>> {
         let mut reader = open(headers, body)?;
         let declared: Option<u64> =
             headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()).and_then(|v| v.parse().ok());
@@ -106,7 +113,7 @@ impl BodyLimits {
             Ok(Ok(None)) => Err(too_large(octets_max)),
             Ok(Err(error)) => Err(broken(&error)),
             Err(_) => {
-                let detail = format!("the body was not there after {} s", WHOLE_BODY_MAX.as_secs());
+                let detail = format!("the body did not arrive within {} s", WHOLE_BODY_MAX.as_secs());
                 Err(HttpProblem::new(ProblemKind::TooSlow, detail))
             }
         }
@@ -114,7 +121,7 @@ impl BodyLimits {
 }
 
 async fn read_whole(
-    reader: &mut Reader,
+    reader: &mut BodyReader,
     octets_max: usize,
     large: &Semaphore,
 ) -> io::Result<Option<Vec<u8>>> {
@@ -161,22 +168,22 @@ fn too_large(octets_max: usize) -> HttpProblem {
     HttpProblem::field(ProblemKind::TooLarge, "body", format!("is larger than {limit} decompressed"))
 }
 
-/// What an error of a body's reader means to the client.
+/// The problem document for an error of a body's reader.
 pub(crate) fn broken(error: &io::Error) -> HttpProblem {
     match error.kind() {
         io::ErrorKind::TimedOut => {
             let Patience { silence_max, octets_per_s_min, .. } = PATIENCE;
             let silence = silence_max.as_secs();
             let detail =
-                format!("nothing came for {silence} s, or less than {octets_per_s_min} octets a second");
+                format!("no data arrived for {silence} s, or fewer than {octets_per_s_min} octets a second");
             HttpProblem::new(ProblemKind::TooSlow, detail)
         }
         _ => HttpProblem::new(ProblemKind::MalformedBody, format!("the body cannot be read: {error}")),
     }
 }
 
-/// Refuses a body whose Content-Type is not one of `taken`; an absent one is taken for the first.
-pub(crate) fn media_type<'t>(headers: &HeaderMap, taken: &[&'t str]) -> Outcome<&'t str> {
+/// Refuses a body whose Content-Type is not one of `taken`; an absent Content-Type counts as the first.
+pub(crate) fn media_type<'t>(headers: &HeaderMap, taken: &[&'t str]) -> HttpResult<&'t str> {
     let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(taken[0]) };
     let value = value.to_str().unwrap_or("?").to_ascii_lowercase();
     let mut parts = value.split(';').map(str::trim);
@@ -186,7 +193,7 @@ pub(crate) fn media_type<'t>(headers: &HeaderMap, taken: &[&'t str]) -> Outcome<
     let found = taken.iter().find(|candidate| **candidate == essence);
     match (found, charset) {
         (Some(found), None | Some("utf-8" | "utf8" | "us-ascii")) => Ok(found),
-        // An XML document says itself what it is coded in; the header only repeats it.
+        // An XML document names its own encoding; the header only repeats it.
         (Some(found), Some(_)) if essence.ends_with("xml") => Ok(found),
         _ => Err(wrong_type(&value, taken)),
     }
@@ -194,7 +201,7 @@ pub(crate) fn media_type<'t>(headers: &HeaderMap, taken: &[&'t str]) -> Outcome<
 
 fn wrong_type(value: &str, taken: &[&str]) -> HttpProblem {
     let value: String = value.chars().take(80).collect();
-    let detail = format!("Content-Type {value:?} is not taken here; {} is", taken.join(" or "));
+    let detail = format!("Content-Type {value:?} is not supported here; use {}", taken.join(" or "));
     HttpProblem::new(ProblemKind::WrongMediaType, detail)
 }
 
@@ -202,7 +209,7 @@ fn wrong_type(value: &str, taken: &[&str]) -> HttpProblem {
 pub(crate) async fn off_thread<T: Send + 'static>(
     octets: usize,
     work: impl FnOnce() -> T + Send + 'static,
-) -> Outcome<T> {
+) -> HttpResult<T> {
     if octets <= INLINE_PARSE_OCTETS {
         return Ok(work());
     }
@@ -227,7 +234,7 @@ struct WireReader {
     chunk: Bytes,
     silence: Pin<Box<Sleep>>,
     octets: u64,
-    /// Since when we wait for the peer, and how long we have waited for it in all.
+    /// The start of the current wait for the peer, and the time waited for it in all.
     waiting: Option<Instant>,
     waited: Duration,
 }
@@ -304,7 +311,7 @@ mod tests {
     use super::*;
     use futures_util::stream;
 
-    async fn read(body: Body) -> Outcome<Vec<u8>> {
+    async fn read(body: Body) -> HttpResult<Vec<u8>> {
         BodyLimits::new(0).whole(&HeaderMap::new(), body, 1 << 20).await
     }
 

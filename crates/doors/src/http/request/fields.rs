@@ -1,11 +1,11 @@
-//! Reads members of a JSON tree one by one and notes what is wrong with each, naming its field.
+//! Reader of the members of a JSON tree: notes each problem with the name of its field.
 
 use crate::http::problem::Fields;
 use crate::http::request::json::JsonNode;
 use crate::http::request::time_text::{parse_duration_s, parse_time};
 use records::Timestamp;
 
-/// An object being read. Members that nobody may send are noted when it is opened.
+/// An object being read. Unknown members are noted when it is opened.
 pub(crate) struct Object {
     at: String,
     members: Vec<(String, JsonNode)>,
@@ -126,7 +126,7 @@ impl Object {
         found
     }
 
-    /// What is left, in the order it came as far as nothing was taken.
+    /// The members that were not taken; in their order as long as none was taken.
     pub(crate) fn rest(self) -> Vec<(String, JsonNode)> {
         self.members
     }

@@ -1,5 +1,5 @@
-//! JSON as it came, bounded: a tree that keeps order and sees doubled members, so that every problem of a
-//! body can be told at once.
+//! JSON tree of a body, bounded: it keeps the order of members and detects duplicates, so that every problem
+//! of a body is reported at once.
 
 use crate::http::problem::{HttpProblem, ProblemKind};
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
@@ -22,7 +22,7 @@ pub(crate) enum JsonNode {
 }
 
 impl JsonNode {
-    /// What it is, for people.
+    /// The type of the value, for error texts.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             JsonNode::Null => "null",
@@ -88,7 +88,7 @@ impl JsonNode {
         }
     }
 
-    /// Changes it as RFC 7396 (JSON merge patch) says.
+    /// Applies a JSON merge patch (RFC 7396).
     pub(crate) fn merge(&mut self, patch: JsonNode) {
         let JsonNode::Object(changes) = patch else {
             *self = patch;
@@ -136,7 +136,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<JsonNode, HttpProblem> {
     })
 }
 
-/// Any serializable value as a tree; for changing what is stored by a patch.
+/// Any serializable value as a tree, for applying a patch to a stored object.
 pub(crate) fn tree_of<T: serde::Serialize>(value: &T) -> Result<JsonNode, HttpProblem> {
     let bytes = serde_json::to_vec(value)
         .map_err(|error| HttpProblem::new(ProblemKind::Internal, error.to_string()))?;

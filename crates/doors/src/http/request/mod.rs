@@ -1,4 +1,5 @@
-//! Request read within limits: media types, body, JSON tree, fields, query, times.
+//! Request, read within limits and with every problem named: `Accept` ([`negotiation`]), the body ([`body`],
+//! [`rest_of_body`]), its JSON tree ([`json`], [`fields`], [`time_text`]), and the query ([`query`]).
 
 pub(crate) mod body;
 pub(crate) mod fields;

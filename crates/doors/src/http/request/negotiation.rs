@@ -1,11 +1,12 @@
 //! Content negotiation chooses one of several media types (RFC 9110, section 12.5.1).
 
-use crate::http::problem::{HttpProblem, Outcome, ProblemKind};
+use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
 
-/// The one of `offered` that the client likes best; the first at equal liking, or when it does not say.
-pub(crate) fn negotiate<'o>(headers: &HeaderMap, offered: &[&'o str]) -> Outcome<&'o str> {
+/// The one of `offered` with the highest quality for the client; the first at equal quality, or without an
+/// Accept header.
+pub(crate) fn negotiate<'o>(headers: &HeaderMap, offered: &[&'o str]) -> HttpResult<&'o str> {
     let wanted: Vec<(String, f32)> = headers
         .get_all(ACCEPT)
         .iter()
@@ -24,7 +25,10 @@ pub(crate) fn negotiate<'o>(headers: &HeaderMap, offered: &[&'o str]) -> Outcome
         }
     }
     best.map(|(candidate, _)| candidate).ok_or_else(|| {
-        HttpProblem::new(ProblemKind::NotAcceptable, format!("this can be made as {}", offered.join(", ")))
+        HttpProblem::new(
+            ProblemKind::NotAcceptable,
+            format!("this resource is available as {}", offered.join(", ")),
+        )
     })
 }
 

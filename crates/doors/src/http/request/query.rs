@@ -1,6 +1,6 @@
 //! Query parameters, headers that are parameters, and cursors.
 
-use crate::http::problem::{HttpProblem, Outcome, ProblemKind};
+use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::fields::nearest;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::header::{ETAG, IF_MATCH};
@@ -11,19 +11,19 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::de::DeserializeOwned;
 use std::str::FromStr;
 
-/// Items of a page, unless asked otherwise.
+/// Items of a page without a `limit`.
 pub(crate) const PAGE_DEFAULT: usize = 100;
 /// Items of a page at most.
 pub(crate) const PAGE_MAX: usize = 1_000;
 /// Characters of a cursor.
 const CURSOR_CHARS_MAX: usize = 1_000;
 
-/// A query whose names are all known.
+/// A query that has known names only.
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
     /// Reads the query; a name that is not in `known` is refused.
-    pub(crate) fn read(uri: &Uri, known: &[&str]) -> Outcome<Query> {
+    pub(crate) fn read(uri: &Uri, known: &[&str]) -> HttpResult<Query> {
         let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri);
         let pairs = pairs.map_err(|error| HttpProblem::new(ProblemKind::BadQuery, error.to_string()))?.0;
         for (name, _) in &pairs {
@@ -31,7 +31,7 @@ impl Query {
                 let name: String = name.chars().take(40).collect();
                 let reason = match nearest(&name, known) {
                     Some(near) => format!("is unknown; did you mean {near:?}?"),
-                    None if known.is_empty() => "is unknown; no parameters are taken here".to_owned(),
+                    None if known.is_empty() => "is unknown; no parameters are accepted here".to_owned(),
                     None => format!("is unknown; known are {}", known.join(", ")),
                 };
                 return Err(wrong(&name, reason));
@@ -51,12 +51,12 @@ impl Query {
     }
 
     /// A value that can be read from text.
-    pub(crate) fn parsed<T: FromStr<Err = String>>(&self, name: &str) -> Outcome<Option<T>> {
+    pub(crate) fn parsed<T: FromStr<Err = String>>(&self, name: &str) -> HttpResult<Option<T>> {
         self.one(name).map(|text| text.parse().map_err(|reason: String| wrong(name, reason))).transpose()
     }
 
     /// One of a few words; the first if absent.
-    pub(crate) fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Outcome<T> {
+    pub(crate) fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> HttpResult<T> {
         let Some(text) = self.one(name) else { return Ok(words[0].1) };
         let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
         found.ok_or_else(|| {
@@ -65,8 +65,8 @@ impl Query {
         })
     }
 
-    /// How many items a page has.
-    pub(crate) fn limit(&self) -> Outcome<usize> {
+    /// Number of items of a page.
+    pub(crate) fn limit(&self) -> HttpResult<usize> {
         let Some(text) = self.one("limit") else { return Ok(PAGE_DEFAULT) };
         match text.parse::<usize>() {
             Ok(limit) if (1..=PAGE_MAX).contains(&limit) => Ok(limit),
@@ -74,18 +74,18 @@ impl Query {
         }
     }
 
-    /// Where the page begins: what [`cursor`] hid.
-    pub(crate) fn cursor(&self) -> Outcome<Option<String>> {
+    /// The start of the page: the value inside the opaque [`cursor`].
+    pub(crate) fn cursor(&self) -> HttpResult<Option<String>> {
         let Some(text) = self.one("cursor").filter(|text| !text.is_empty()) else { return Ok(None) };
         let bytes = (text.len() <= CURSOR_CHARS_MAX).then(|| URL_SAFE_NO_PAD.decode(text).ok()).flatten();
         let inner = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-        inner.map(Some).ok_or_else(|| wrong("cursor", "is not one that a page gave as next"))
+        inner.map(Some).ok_or_else(|| wrong("cursor", "is not the next value of an earlier page"))
     }
 
     /// Like [`Query::cursor`], where a number was hidden.
-    pub(crate) fn number_cursor<T: FromStr>(&self) -> Outcome<Option<T>> {
+    pub(crate) fn number_cursor<T: FromStr>(&self) -> HttpResult<Option<T>> {
         let Some(inner) = self.cursor()? else { return Ok(None) };
-        inner.parse().map(Some).map_err(|_| wrong("cursor", "is not one that a page gave as next"))
+        inner.parse().map(Some).map_err(|_| wrong("cursor", "is not the next value of an earlier page"))
     }
 }
 
@@ -98,7 +98,7 @@ fn wrong(name: &str, reason: impl Into<String>) -> HttpProblem {
     HttpProblem::field(ProblemKind::BadQuery, name, reason)
 }
 
-/// What a path captured, as text.
+/// Captures of a path, as text.
 pub(crate) struct Captured<T = String>(pub T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Captured<T> {
@@ -117,8 +117,8 @@ pub(crate) fn etag(version: u64) -> (HeaderName, HeaderValue) {
     (ETAG, value.unwrap_or(HeaderValue::from_static("\"\"")))
 }
 
-/// Compares If-Match (RFC 9110, section 13.1.1) with what is there.
-pub(crate) fn check_if_match(headers: &HeaderMap, version: Option<u64>) -> Outcome<()> {
+/// Compares If-Match (RFC 9110, section 13.1.1) with the current version.
+pub(crate) fn check_if_match(headers: &HeaderMap, version: Option<u64>) -> HttpResult<()> {
     let mut wanted = headers.get_all(IF_MATCH).iter().peekable();
     if wanted.peek().is_none() {
         return Ok(());
@@ -131,8 +131,8 @@ pub(crate) fn check_if_match(headers: &HeaderMap, version: Option<u64>) -> Outco
         return Ok(());
     }
     let detail = match version {
-        Some(version) => format!("If-Match names another version; it is \"{version}\" now"),
-        None => "If-Match names a version, but there is nothing here".to_owned(),
+        Some(version) => format!("If-Match names another version; the current version is \"{version}\""),
+        None => "If-Match names a version, but nothing exists here".to_owned(),
     };
     let problem = HttpProblem::new(ProblemKind::VersionChanged, detail);
     Err(match version.map(etag) {

@@ -1,5 +1,5 @@
-//! Rest of a request's body is read away, or the answer says that the connection ends with it: a connection
-//! closed over unread octets resets, and the client may never see why it was refused (RFC 9112, 9.6).
+//! Rest of a request's body is read and dropped, or the answer closes the connection: a connection that is
+//! closed over unread octets resets, and the client may never see the refusal (RFC 9112, 9.6).
 
 use crate::http::request::body;
 use axum::body::{Body, HttpBody};
@@ -14,7 +14,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-/// Around everything: no handler has to think of what it did not read.
+/// A layer around all handlers, so that none has to read the rest of a body that it refuses.
 pub(crate) async fn read_away(request: Request, next: Next) -> Response {
     if request.body().is_end_stream() {
         return next.run(request).await;
@@ -27,7 +27,7 @@ pub(crate) async fn read_away(request: Request, next: Next) -> Response {
     let rest = left.lock().unwrap_or_else(PoisonError::into_inner).take();
     let whole = match rest {
         None => true,
-        // Who waits for `100 Continue` has sent nothing, and will send nothing.
+        // A client that waits for `100 Continue` has sent nothing, and will send nothing.
         Some(rest) if waits && !rest.touched => false,
         Some(rest) => body::read_to_end(rest.body).await,
     };
@@ -39,14 +39,14 @@ pub(crate) async fn read_away(request: Request, next: Next) -> Response {
 
 type Left = Arc<Mutex<Option<Rest>>>;
 
-/// What was not read.
+/// The unread rest of a body.
 struct Rest {
     body: Body,
     /// Somebody began to read it.
     touched: bool,
 }
 
-/// A body that puts what is left of it aside when its reader lets go of it.
+/// A body that hands over its unread rest when its reader drops it.
 struct Watched {
     body: Option<Body>,
     touched: bool,

@@ -54,7 +54,7 @@ pub(crate) fn parse_duration_s(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Writes what [`parse_duration_s`] reads.
+/// Writes a duration in the form that [`parse_duration_s`] reads.
 pub(crate) fn duration_text(seconds: u32) -> String {
     match seconds {
         s if s % 86_400 == 0 => format!("{}d", s / 86_400),

@@ -14,9 +14,9 @@ pub(crate) use std::sync::atomic::{AtomicI64, Ordering};
 pub(crate) const NOW: Timestamp = Timestamp(1_794_983_200_000_000);
 pub(crate) const KEY: [u8; LINK_KEY_OCTETS] = [9; LINK_KEY_OCTETS];
 
-/// A whole house behind one open door.
+/// A server with one open door.
 pub(crate) struct TestServer {
-    pub door: Running,
+    pub door: HttpRunning,
     pub engine: Engine,
     pub store: SharedStore,
     pub links: Arc<AnswerLinks>,
@@ -31,20 +31,20 @@ pub(crate) struct TestServer {
 
 impl TestServer {
     pub async fn open() -> TestServer {
-        TestServer::with(Limits::default(), None).await
+        TestServer::with(HttpLimits::default(), None).await
     }
 
-    pub async fn with(limits: Limits, reload: Option<Reload>) -> TestServer {
+    pub async fn with(limits: HttpLimits, reload: Option<Reload>) -> TestServer {
         TestServer::behind(limits, reload, None, None).await
     }
 
     /// With a database of so many pages and no more.
     pub async fn on_a_disk_of(pages: u32) -> TestServer {
-        TestServer::behind(Limits::default(), None, None, Some(pages)).await
+        TestServer::behind(HttpLimits::default(), None, None, Some(pages)).await
     }
 
     pub async fn behind(
-        limits: Limits,
+        limits: HttpLimits,
         reload: Option<Reload>,
         tls: Option<Arc<rustls::ServerConfig>>,
         pages_max: Option<u32>,

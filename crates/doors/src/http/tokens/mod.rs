@@ -1,11 +1,13 @@
-//! Tokens: made, listed, revoked by an admin.
+//! Tokens: created, listed, revoked by an admin.
+//!
+//! `POST`, `GET /api/v1/tokens` · `DELETE /api/v1/tokens/{id}`.
 
 #[cfg(test)]
 mod tests;
 
 use crate::http::app::App;
 use crate::http::auth::{Caller, mint};
-use crate::http::problem::{Fields, HttpProblem, Outcome, ProblemKind};
+use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::fields::Object;
 use crate::http::request::query::{Captured, Query};
 use crate::http::request::time_text::rfc3339;
@@ -35,7 +37,12 @@ pub(crate) fn routes() -> Router<App> {
     Router::new().route("/api/v1/tokens", post(create).get(list)).route("/api/v1/tokens/{id}", delete(revoke))
 }
 
-async fn create(State(app): State<App>, caller: Caller, headers: HeaderMap, body: Body) -> Outcome<Response> {
+async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Body,
+) -> HttpResult<Response> {
     let node = app.json(&headers, body).await?;
     let mut fields = Fields::default();
     let wanted = Object::open(node, "", &["role", "account", "name"], &mut fields).and_then(|mut object| {
@@ -67,13 +74,13 @@ async fn create(State(app): State<App>, caller: Caller, headers: HeaderMap, body
         .into_response())
 }
 
-async fn list(State(store): State<SharedStore>, _: Caller, uri: Uri) -> Outcome<Json<Value>> {
+async fn list(State(store): State<SharedStore>, _: Caller, uri: Uri) -> HttpResult<Json<Value>> {
     Query::read(&uri, &[])?;
     let tokens = store.tokens(None).await?;
     Ok(Json(json!({"items": tokens.iter().map(view).collect::<Vec<_>>(), "next": null})))
 }
 
-async fn revoke(State(app): State<App>, caller: Caller, Captured(id): Captured) -> Outcome<StatusCode> {
+async fn revoke(State(app): State<App>, caller: Caller, Captured(id): Captured) -> HttpResult<StatusCode> {
     let _held = app.hold("", "tokens").await;
     let tokens = app.store.tokens(None).await?;
     let living = |token: &&Token| token.revoked.is_none();
@@ -85,7 +92,7 @@ async fn revoke(State(app): State<App>, caller: Caller, Captured(id): Captured) 
     if token.role == Role::Admin && others == 0 {
         return Err(HttpProblem::new(
             ProblemKind::WrongState,
-            "this is the last admin token: nobody could make another",
+            "this is the last admin token: without it no token could be created",
         ));
     }
     app.store.revoke_token(&id, app.now()).await?;

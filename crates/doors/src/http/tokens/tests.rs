@@ -48,7 +48,7 @@ async fn each_role_may_what_the_table_says() {
         let token = server.token(role).await;
         for row in routes::ROWS
             .iter()
-            .filter(|row| row.need != routes::Need::Nothing && !row.path.ends_with("/reload"))
+            .filter(|row| row.need != routes::RequiredRole::Nothing && !row.path.ends_with("/reload"))
         {
             let path = row.path.replace("{id}", &nobody.to_string()).replace("{observer}", "1");
             let method = Method::from_bytes(row.method.as_bytes()).unwrap();
@@ -109,7 +109,7 @@ async fn every_change_is_in_the_audit_trail() {
 
 #[tokio::test]
 async fn too_many_requests_of_one_token_are_told_when_to_come_again() {
-    let limits = Limits { requests_per_s: 1, burst: 3, ..Limits::default() };
+    let limits = HttpLimits { requests_per_s: 1, burst: 3, ..HttpLimits::default() };
     let server = TestServer::with(limits, None).await;
     for _ in 0..3 {
         assert_eq!(server.get("/api/v1/alerts").await.0, 200);
@@ -132,7 +132,7 @@ async fn a_reload_tells_what_changed_or_what_is_wrong() {
         let answer = answers.lock().unwrap().pop().unwrap();
         Box::pin(async move { answer })
     });
-    let server = TestServer::with(Limits::default(), Some(reload)).await;
+    let server = TestServer::with(HttpLimits::default(), Some(reload)).await;
     let (status, done) = said(server.call(Method::POST, "/api/v1/reload")).await;
     assert_eq!((status.as_u16(), done), (200, json!({"changed": ["route carrier-1: rate 5 to 7"]})));
     let (status, problem) = said(server.call(Method::POST, "/api/v1/reload")).await;

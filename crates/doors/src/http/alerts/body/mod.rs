@@ -31,11 +31,11 @@ pub(crate) const SENDER_CHARS_MAX: usize = 254;
 pub(crate) const RESOURCES_MAX: usize = 32;
 /// Characters of a link.
 pub(crate) const URL_CHARS_MAX: usize = 2_000;
-/// An alert may end at most so long from now, seconds: 40 days, which is what the engine bears.
+/// An alert may end at most so long from now, seconds: 40 days, the engine's limit.
 pub(crate) const EXPIRES_S_MAX: i64 = 40 * 86_400;
 /// An alert without an end has one after so long, seconds: 24 hours.
 pub(crate) const EXPIRES_S_DEFAULT: i64 = 86_400;
-/// Seconds between progress reports, unless said otherwise.
+/// Seconds between progress reports without an `every`.
 pub(crate) const CALLBACK_EVERY_S_DEFAULT: u32 = 30;
 /// Polygons, circles and geocodes of an area.
 pub(crate) const AREA_PARTS_MAX: usize = 10_000;
@@ -78,7 +78,7 @@ const MODES: [(&str, Mode); 2] = [("live", Mode::Live), ("drill", Mode::Drill)];
 const EVENTS: [(&str, CallbackEvent); 3] =
     [("progress", CallbackEvent::Progress), ("answer", CallbackEvent::Answer), ("done", CallbackEvent::Done)];
 
-/// Reads a body. What is absent gets its default; `now` decides what has expired.
+/// Reads a body. Absent members get their defaults; times are compared with `now`.
 pub(crate) fn parse(
     body: JsonNode,
     now: Timestamp,
@@ -96,12 +96,14 @@ pub(crate) fn parse(
 fn read(object: &mut Object, now: Timestamp, defaults: &Defaults, fields: &mut Fields) -> AlertRequest {
     let headline = object.text("headline", HEADLINE_CHARS_MAX, fields);
     let text = object.text("text", TEXT_CHARS_MAX, fields);
-    let had_texts = object.take("texts");
-    if text.is_none() && had_texts.is_none() && !fields.listed().iter().any(|problem| problem.field == "text")
+    let texts_node = object.take("texts");
+    if text.is_none()
+        && texts_node.is_none()
+        && !fields.listed().iter().any(|problem| problem.field == "text")
     {
         fields.push("text", "is needed, unless texts is there");
     }
-    let texts = had_texts.and_then(|node| texts::parse(node, fields)).unwrap_or_default();
+    let texts = texts_node.and_then(|node| texts::parse(node, fields)).unwrap_or_default();
     let priority = object.word("priority", &PRIORITIES, fields).unwrap_or(Priority::Routine);
     let on_unknown = object.word("on_unknown", &ON_UNKNOWN, fields).unwrap_or(match priority {
         Priority::Emergency => OnUnknown::Resend,
@@ -109,7 +111,7 @@ fn read(object: &mut Object, now: Timestamp, defaults: &Defaults, fields: &mut F
     });
     let area = object.take("area").and_then(|node| area(node, fields));
     let audience = audience(object, area.is_some(), (now, defaults), fields);
-    let asking = asking(object, fields);
+    let answer_fields = answer_fields(object, fields);
     let (not_before, expires) = span(object, now, fields);
     AlertRequest {
         headline,
@@ -118,10 +120,10 @@ fn read(object: &mut Object, now: Timestamp, defaults: &Defaults, fields: &mut F
         audience,
         exclude: exclude(object, area.is_some(), defaults, fields),
         channels: channels(object, fields),
-        strategy: asking.strategy,
-        require_answer: asking.require_answer,
-        choices: asking.choices,
-        terminal: asking.terminal,
+        strategy: answer_fields.strategy,
+        require_answer: answer_fields.require_answer,
+        choices: answer_fields.choices,
+        terminal: answer_fields.terminal,
         not_before,
         expires,
         priority,
@@ -137,7 +139,7 @@ fn read(object: &mut Object, now: Timestamp, defaults: &Defaults, fields: &mut F
     }
 }
 
-/// What belongs together: who is asked for an answer, and what follows from one.
+/// The members about answers: strategy, choices and terminal state depend on each other.
 struct AnswerFields {
     strategy: Strategy,
     require_answer: bool,
@@ -145,21 +147,22 @@ struct AnswerFields {
     terminal: Terminal,
 }
 
-fn asking(object: &mut Object, fields: &mut Fields) -> AnswerFields {
+fn answer_fields(object: &mut Object, fields: &mut Fields) -> AnswerFields {
     let strategy =
         object.take("strategy").and_then(|node| strategy(node, "strategy", fields)).unwrap_or(Strategy::All);
     let choices = choices(object, fields);
     let terminal = object.word("terminal", &TERMINALS, fields).unwrap_or(Terminal::Accepted);
     let escalates = matches!(strategy, Strategy::EscalateAfter { .. });
-    let said = object.flag("require_answer", fields);
-    // Whoever lists choices, escalates or waits for answers asks for one, unless they say that they do not.
-    let require_answer = said.unwrap_or(!choices.is_empty() || escalates || terminal == Terminal::Answered);
-    if said == Some(false) {
+    let given = object.flag("require_answer", fields);
+    // An alert with choices, with an escalation or with terminal state `answered` requires an answer, unless
+    // it sets the flag itself.
+    let require_answer = given.unwrap_or(!choices.is_empty() || escalates || terminal == Terminal::Answered);
+    if given == Some(false) {
         if terminal == Terminal::Answered {
             fields.push("terminal", "is answered, but require_answer is false");
         }
         if escalates {
-            fields.push("strategy", "escalates to who has not answered, but require_answer is false");
+            fields.push("strategy", "escalates to recipients without an answer, but require_answer is false");
         }
     }
     AnswerFields { strategy, require_answer, choices, terminal }
@@ -241,16 +244,16 @@ fn constrained_entry(node: JsonNode, at: &str, now: Timestamp, fields: &mut Fiel
     Some(AudienceEntry { to: to?, strategy, expires })
 }
 
-/// The check of an audience's entry, for who keeps audiences: an area is one that an alert brings.
+/// The check of an audience's entry, for audiences in the config: an area comes with the alert.
 ///
 /// # Errors
-/// What is wrong with it, in the words that a client would get.
+/// The problem, in the text that a client would get.
 pub fn check_audience(entry: &str, defaults: &Defaults) -> Result<(), String> {
     whom(entry, true, defaults).map(|_| ())
 }
 
-/// Looks at the form of an entry; whether its group or person exists is for the engine to say. Gives the form
-/// in which an address is kept, if that is another one.
+/// Checks the form of an entry; the engine checks whether its group or person exists. Returns the stored form
+/// of an address, if it differs.
 pub(crate) fn whom(to: &str, has_area: bool, defaults: &Defaults) -> Result<Option<String>, String> {
     if to == "all" || (to == "area" && has_area) {
         return Ok(None);
@@ -360,7 +363,7 @@ fn choices(object: &mut Object, fields: &mut Fields) -> Vec<Choice> {
     choices
 }
 
-/// Reads whom to tell; also the body of an observer.
+/// Reads a callback; also the body of an observer.
 pub(crate) fn callback(node: JsonNode, at: &str, fields: &mut Fields) -> Option<CallbackRequest> {
     let mut object = Object::open(node, at, &["url", "every", "format", "events"], fields)?;
     let url = object.needed_text("url", URL_CHARS_MAX, fields);

@@ -5,7 +5,7 @@ use crate::http::alerts::body::{
     EXPIRES_S_DEFAULT, EXPIRES_S_MAX, HEADLINE_CHARS_MAX, RESOURCES_MAX, TEXT_CHARS_MAX, URL_CHARS_MAX,
 };
 use crate::http::alerts::texts::{LANGUAGES_MAX, is_language};
-use crate::http::problem::{HttpProblem, Outcome, ProblemKind};
+use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use cap::{Alert, Certainty, Info, MsgType, Severity, Status, Urgency};
 use records::{
     AlertRequest, AreaRequest, AudienceEntry, ChannelTexts, Mode, OnUnknown, Priority, Strategy, Terminal,
@@ -13,7 +13,7 @@ use records::{
 };
 use serde::Serialize;
 
-/// Whom the messages of one sender reach; a `[[cap.sender]]` of the config.
+/// The audience of one sender's messages; a `[[cap.sender]]` of the config.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapSender {
     /// The message's `sender`, exactly.
@@ -24,14 +24,14 @@ pub struct CapSender {
     pub geocode_attribute: Option<String>,
 }
 
-/// Something odd in a message, as the client is told.
+/// An irregularity in a message, as reported to the client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Oddity {
     /// The element.
     pub path: String,
     /// Stable name of the rule.
     pub rule: &'static str,
-    /// In words.
+    /// The text.
     pub message: String,
 }
 
@@ -41,32 +41,32 @@ impl Oddity {
     }
 }
 
-/// What is to be done with a message.
+/// The actions that a message requires.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Intent {
+pub(crate) struct CapIntent {
     /// To submit; nothing where a cancellation has no words of its own.
     pub request: Option<AlertRequest>,
     /// Earlier messages to stop, by sender and identifier.
     pub stops: Vec<(String, String)>,
-    /// What is odd beyond what the reader found.
+    /// Irregularities beyond those that the reader found.
     pub oddities: Vec<Oddity>,
 }
 
-/// Reads a message's meaning. `audience` is whom it goes to; entries were looked at before.
+/// Reads a message's meaning. The entries of `audience` were checked before.
 pub(crate) fn intent(
     alert: &Alert,
     audience: Vec<String>,
     geocode_attribute: Option<&str>,
     now: Timestamp,
-) -> Outcome<Intent> {
+) -> HttpResult<CapIntent> {
     let mut oddities = Vec::new();
     let (mode, participants_only) = mode(alert.status, &mut oddities)?;
     let stops = stops(alert, &mut oddities)?;
     if alert.infos.is_empty() {
         if alert.msg_type == Some(MsgType::Cancel) && !stops.is_empty() {
-            return Ok(Intent { request: None, stops, oddities });
+            return Ok(CapIntent { request: None, stops, oddities });
         }
-        return Err(refused("alert/info", "is missing: there is nothing to say"));
+        return Err(refused("alert/info", "is missing: the message has no content"));
     }
     let (not_before, expires) = span(&alert.infos, now, &mut oddities)?;
     let area = area(&alert.infos, geocode_attribute, &mut oddities);
@@ -108,15 +108,15 @@ pub(crate) fn intent(
         attachments: Vec::new(),
         area,
     };
-    Ok(Intent { request: Some(request), stops, oddities })
+    Ok(CapIntent { request: Some(request), stops, oddities })
 }
 
 fn refused(path: &str, reason: impl Into<String>) -> HttpProblem {
     HttpProblem::field(ProblemKind::InvalidFields, path, reason)
 }
 
-/// CAP 1.2, section 3.2.1: only what is `Actual` is for everybody.
-fn mode(status: Option<Status>, oddities: &mut Vec<Oddity>) -> Outcome<(Mode, bool)> {
+/// CAP 1.2, section 3.2.1: only an `Actual` message is for all recipients.
+fn mode(status: Option<Status>, oddities: &mut Vec<Oddity>) -> HttpResult<(Mode, bool)> {
     match status {
         Some(Status::Actual) => Ok((Mode::Live, false)),
         Some(Status::Exercise) => Ok((Mode::Drill, true)),
@@ -126,14 +126,14 @@ fn mode(status: Option<Status>, oddities: &mut Vec<Oddity>) -> Outcome<(Mode, bo
             oddities.push(Oddity::new(
                 "alert/status",
                 "assumed",
-                "is not known, so this is taken for a test: mode drill",
+                "is unknown, so the message is treated as a test: mode drill",
             ));
             Ok((Mode::Drill, false))
         }
     }
 }
 
-fn stops(alert: &Alert, oddities: &mut Vec<Oddity>) -> Outcome<Vec<(String, String)>> {
+fn stops(alert: &Alert, oddities: &mut Vec<Oddity>) -> HttpResult<Vec<(String, String)>> {
     // Some issuers refer to the message itself; that must not stop it.
     let others = alert
         .references
@@ -154,13 +154,13 @@ fn stops(alert: &Alert, oddities: &mut Vec<Oddity>) -> Outcome<Vec<(String, Stri
         }
         Some(kind @ (MsgType::Ack | MsgType::Error)) => Err(refused(
             "alert/msgType",
-            format!("is {kind}, which is between systems: there is nobody to send it to"),
+            format!("is {kind}, a message between systems: it has no recipients"),
         )),
         None => {
             oddities.push(Oddity::new(
                 "alert/msgType",
                 "assumed",
-                "is not known, so this is taken for a first alert",
+                "is unknown, so the message is treated as a first alert",
             ));
             Ok(Vec::new())
         }
@@ -172,7 +172,7 @@ fn span(
     infos: &[Info],
     now: Timestamp,
     oddities: &mut Vec<Oddity>,
-) -> Outcome<(Option<Timestamp>, Timestamp)> {
+) -> HttpResult<(Option<Timestamp>, Timestamp)> {
     let end = infos.iter().filter_map(|info| info.expires).map(|time| Timestamp(time.utc_micros())).max();
     if end.is_some_and(|end| end <= now) {
         return Err(refused("alert/info/expires", "is in the past"));
@@ -188,7 +188,7 @@ fn span(
         oddities.push(Oddity::new(
             "alert/info/expires",
             "assumed",
-            "is missing, so 24 hours from the start are taken",
+            "is missing, so the alert ends 24 hours after its start",
         ));
         begin.unwrap_or(now).plus_s(EXPIRES_S_DEFAULT)
     });
@@ -225,7 +225,7 @@ fn rank(priority: Priority) -> u8 {
     }
 }
 
-/// What is said, by language. Infos of one language are parts of one event: they are joined.
+/// The texts by language. Infos of one language are parts of one event: they are joined.
 fn texts(infos: &[Info], oddities: &mut Vec<Oddity>) -> Texts {
     let mut texts = Texts::default();
     for (index, info) in infos.iter().enumerate() {
@@ -235,7 +235,7 @@ fn texts(infos: &[Info], oddities: &mut Vec<Oddity>) -> Texts {
             oddities.push(Oddity::new(
                 &format!("{path}/language"),
                 "assumed",
-                "is no language tag; read as the first one's",
+                "is not a language tag; the language of the first info is used",
             ));
             tag = infos[0].language.to_lowercase();
         }
@@ -243,13 +243,13 @@ fn texts(infos: &[Info], oddities: &mut Vec<Oddity>) -> Texts {
             oddities.push(Oddity::new(
                 &path,
                 "cut",
-                format!("is one of more than {LANGUAGES_MAX} languages"),
+                format!("is over the limit of {LANGUAGES_MAX} languages"),
             ));
             continue;
         }
-        let said = texts.languages.entry(tag).or_default();
-        add_info(said, info);
-        if cut(said) {
+        let language_texts = texts.languages.entry(tag).or_default();
+        add_info(language_texts, info);
+        if cut(language_texts) {
             oddities.push(Oddity::new(&path, "cut", format!("is longer than {TEXT_CHARS_MAX} characters")));
         }
     }
@@ -257,33 +257,33 @@ fn texts(infos: &[Info], oddities: &mut Vec<Oddity>) -> Texts {
     texts
 }
 
-/// Whoever reads `he` reads what was issued in `he-IL`: issuers name regions, people rarely do.
+/// Recipients with the language `he` get the text issued in `he-IL`: issuers name regions, people rarely do.
 fn add_primaries(infos: &[Info], texts: &mut Texts) {
     for tag in infos.iter().map(|info| info.language.to_lowercase()) {
         let Some((primary, _)) = tag.split_once('-') else { continue };
         if texts.languages.len() < LANGUAGES_MAX
             && !texts.languages.contains_key(primary)
-            && let Some(said) = texts.languages.get(&tag).cloned()
+            && let Some(language_texts) = texts.languages.get(&tag).cloned()
         {
-            texts.languages.insert(primary.to_owned(), said);
+            texts.languages.insert(primary.to_owned(), language_texts);
         }
     }
 }
 
-fn add_info(said: &mut ChannelTexts, info: &Info) {
+fn add_info(language_texts: &mut ChannelTexts, info: &Info) {
     let event = Some(info.event.as_str()).filter(|event| !event.is_empty());
     let headline = info.headline.as_deref().or(event);
     let parts = [info.description.as_deref(), info.instruction.as_deref()];
     let body: Vec<&str> =
         parts.into_iter().flatten().map(str::trim).filter(|part| !part.is_empty()).collect();
     let body = if body.is_empty() { headline.unwrap_or_default().to_owned() } else { body.join("\n\n") };
-    // The words an issuer made for phones (CMAMtext, CMAMlongtext) are better than what we could make of the
-    // rest.
+    // The issuer's own text for phones (CMAMtext, CMAMlongtext) is better than one made from the other
+    // fields.
     let named = |name: &str| info.parameters.iter().find(|one| one.name.eq_ignore_ascii_case(name));
     let short = named("CMAMtext").or_else(|| named("CMAMlongtext")).map(|one| one.value.as_str());
-    join(&mut said.headline, headline, " / ");
-    join(&mut said.text, Some(&body), "\n\n");
-    join(&mut said.own.entry(channels::SMS).or_default().text, short.or(headline), "\n");
+    join(&mut language_texts.headline, headline, " / ");
+    join(&mut language_texts.text, Some(&body), "\n\n");
+    join(&mut language_texts.own.entry(channels::SMS).or_default().text, short.or(headline), "\n");
 }
 
 /// Adds a part that is not there yet.
@@ -299,10 +299,11 @@ fn join(text: &mut Option<String>, part: Option<&str>, between: &str) {
     }
 }
 
-/// Cuts to what an alert may say; true if something was lost.
-fn cut(said: &mut ChannelTexts) -> bool {
-    let general = [(&mut said.headline, HEADLINE_CHARS_MAX), (&mut said.text, TEXT_CHARS_MAX)];
-    let own = said.own.values_mut().map(|own| (&mut own.text, TEXT_CHARS_MAX));
+/// Cuts the texts to an alert's limits; true if something was lost.
+fn cut(language_texts: &mut ChannelTexts) -> bool {
+    let general =
+        [(&mut language_texts.headline, HEADLINE_CHARS_MAX), (&mut language_texts.text, TEXT_CHARS_MAX)];
+    let own = language_texts.own.values_mut().map(|own| (&mut own.text, TEXT_CHARS_MAX));
     let mut lost = false;
     for (text, limit) in general.into_iter().chain(own) {
         if let Some(text) = text
@@ -330,7 +331,7 @@ fn resources(infos: &[Info]) -> Vec<String> {
     links
 }
 
-/// All areas of all infos together; nothing if they hold nobody.
+/// All areas of all infos together; nothing if they are empty.
 fn area(infos: &[Info], geocode_attribute: Option<&str>, oddities: &mut Vec<Oddity>) -> Option<AreaRequest> {
     let mut area = AreaRequest::default();
     let mut codes: Vec<(&str, &str)> = Vec::new();

@@ -31,7 +31,7 @@ fn message(infos: Vec<Info>) -> Alert {
     }
 }
 
-fn read(alert: &Alert) -> Result<Intent, Vec<(String, String)>> {
+fn read(alert: &Alert) -> Result<CapIntent, Vec<(String, String)>> {
     intent(alert, vec!["all".to_owned()], None, NOW).map_err(|problem| problem.listed())
 }
 

@@ -1,18 +1,13 @@
-//! Trait takes messages for the engine, so that tests and benches can stand in for it.
+//! Control of messages that were handed in: query, cancel, replace.
 
+use crate::message_intake::MessageIntake;
 use engine::{EngineError, MessageView, Messages, Steered};
 use futures_util::future::BoxFuture;
-use records::{MessageClient, MessageId, Mode, Short, Timestamp};
+use records::{MessageClient, MessageId, Short, Timestamp};
 
-/// Takes messages, and knows how they stand. [`engine::Messages`] is one.
-pub trait Intake: Send + Sync {
-    /// A route of the mode takes such a message, now or when it is up again.
-    fn is_routable(&self, mode: Mode, to: &str, sender: &str, account: &str) -> bool;
-    /// Takes encoded [`records::Intake`]s as one unit; resolves to the first one's id when they are durable.
-    fn accept<'a>(&'a self, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<MessageId, EngineError>>;
-    /// So much waits that clients should be throttled.
-    fn is_behind(&self) -> bool;
-    /// How a message of the account stands; nothing: it has none such.
+/// Takes messages, and queries and changes those it has. [`engine::Messages`] is one.
+pub trait MessageControl: MessageIntake {
+    /// The state of a message of the account; nothing if it has no such message.
     fn message<'a>(
         &'a self,
         account: &'a str,
@@ -20,7 +15,7 @@ pub trait Intake: Send + Sync {
     ) -> BoxFuture<'a, Result<Option<MessageView>, EngineError>>;
     /// Takes a message back.
     fn cancel<'a>(&'a self, account: &'a str, id: MessageId) -> BoxFuture<'a, Result<Steered, EngineError>>;
-    /// Takes back all of a client's to an address; how many.
+    /// Takes back all messages of a client to an address; resolves to their number.
     fn cancel_all<'a>(
         &'a self,
         account: &'a str,
@@ -29,7 +24,7 @@ pub trait Intake: Send + Sync {
         source: &'a str,
         to: &'a str,
     ) -> BoxFuture<'a, Result<u64, EngineError>>;
-    /// Lets a message say something else.
+    /// Replaces the text of a message, and its times where given.
     fn replace<'a>(
         &'a self,
         account: &'a str,
@@ -40,16 +35,7 @@ pub trait Intake: Send + Sync {
     ) -> BoxFuture<'a, Result<Steered, EngineError>>;
 }
 
-impl Intake for Messages {
-    fn is_routable(&self, mode: Mode, to: &str, sender: &str, account: &str) -> bool {
-        self.routable(mode, to, sender, account, None).is_ok()
-    }
-    fn accept<'a>(&'a self, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<MessageId, EngineError>> {
-        Box::pin(Messages::accept(self, records))
-    }
-    fn is_behind(&self) -> bool {
-        Messages::is_behind(self)
-    }
+impl MessageControl for Messages {
     fn message<'a>(
         &'a self,
         account: &'a str,

@@ -1,15 +1,15 @@
-//! Trait takes messages for the engine.
+//! Intake of messages from platforms: the engine, or its substitute in tests and benches.
 
 use engine::{EngineError, Messages, Unroutable};
 use futures_util::future::BoxFuture;
 use records::{MessageId, Mode};
 
-/// Takes messages: the engine, or a stand-in of tests and benches.
+/// Takes messages of platforms. [`engine::Messages`] is one.
 pub trait MessageIntake: Send + Sync {
-    /// A route takes such a message now, or when it is up again.
+    /// A route of the mode takes such a message, now or when it is up again.
     ///
     /// # Errors
-    /// Why none does.
+    /// No route takes it.
     fn routable(
         &self,
         mode: Mode,
@@ -18,9 +18,9 @@ pub trait MessageIntake: Send + Sync {
         account: &str,
         route: Option<&str>,
     ) -> Result<(), Unroutable>;
-    /// Takes encoded records as one unit; resolves when they are durable.
+    /// Takes encoded [`records::Intake`]s as one unit; resolves to the first one's id when they are durable.
     fn accept<'a>(&'a self, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<MessageId, EngineError>>;
-    /// The engine is so far behind that platforms should wait.
+    /// The engine is so far behind that platforms should be throttled.
     fn is_behind(&self) -> bool;
 }
 
