@@ -72,7 +72,7 @@ pub struct RunningServer {
 
 #[derive(Default)]
 pub(crate) struct Doors {
-    http: Option<doors::http::Running>,
+    http: Option<doors::http::HttpRunning>,
     smtp: Option<doors::smtp::SmtpRunning>,
     smpp: Option<doors::smpp::SmppRunning>,
     topics: Option<doors::topic::TopicsRunning>,

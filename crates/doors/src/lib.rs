@@ -2,6 +2,9 @@
 
 pub mod http;
 pub mod kannel;
+mod message_intake;
 pub mod smpp;
 pub mod smtp;
 pub mod topic;
+
+pub use message_intake::MessageIntake;

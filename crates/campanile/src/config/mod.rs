@@ -107,8 +107,8 @@ impl Config {
     }
 
     /// `[http]`'s limits, as the door wants them.
-    pub fn http_limits(&self) -> doors::http::Limits {
-        doors::http::Limits {
+    pub fn http_limits(&self) -> doors::http::HttpLimits {
+        doors::http::HttpLimits {
             body_octets_max: self.http.body_octets_max,
             attachment_octets_max: self.http.attachment_octets_max,
             requests_per_s: self.http.requests_per_s,

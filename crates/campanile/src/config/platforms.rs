@@ -3,7 +3,7 @@
 use super::Config;
 use super::sections::loopback;
 use doors::kannel::PlatformSettings;
-use doors::smpp::{AllowedIp, Long, SmppClient as ClientSettings, SmppConfig};
+use doors::smpp::{AllowedIp, ClientLanes, LongMessageForm, SmppClient as ClientSettings, SmppConfig};
 use engine::{KeywordAction, Keywords, MessageClientSettings};
 use gateway::Secret;
 use gateway::route_keys::ModeWords;
@@ -93,7 +93,7 @@ section! {
         /// Lane of its messages.
         lane: LaneChoice = LaneChoice::Routine,
         /// `priority_flag` from which a message is urgent.
-        urgent_from: Option<u8> = ClientSettings::default().urgent_from,
+        urgent_from: Option<u8> = ClientLanes::default().urgent_from,
         /// `priority_flag` from which a message is an emergency.
         #[manual(default = "none is", example = 3)]
         emergency_from: Option<u8> = None,
@@ -242,14 +242,16 @@ impl SmppClient {
             charset: self.charset,
             numbers: self.numbers.clone(),
             senders: self.senders.clone(),
-            lane: self.lane.lane(),
-            urgent_from: self.urgent_from,
-            emergency_from: self.emergency_from,
+            lanes: ClientLanes {
+                usual: self.lane.lane(),
+                urgent_from: self.urgent_from,
+                emergency_from: self.emergency_from,
+            },
             version: self.version,
             validity_s: u32::try_from(self.validity.as_secs()).unwrap_or(u32::MAX),
             long: match self.long {
-                LongChoice::Payload => Long::Payload,
-                LongChoice::Udh => Long::Udh,
+                LongChoice::Payload => LongMessageForm::Payload,
+                LongChoice::Udh => LongMessageForm::Udh,
             },
         }
     }

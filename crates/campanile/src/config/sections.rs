@@ -92,15 +92,15 @@ section! {
         public_url: Option<String> = None,
         /// Octets of a request body after decompression; at least 1. Imports are streams and have no such
         /// limit.
-        body_octets_max: usize = doors::http::Limits::default().body_octets_max,
+        body_octets_max: usize = doors::http::HttpLimits::default().body_octets_max,
         /// Octets of one attachment (POST /api/v1/attachments); at least 1.
-        attachment_octets_max: u64 = doors::http::Limits::default().attachment_octets_max,
+        attachment_octets_max: u64 = doors::http::HttpLimits::default().attachment_octets_max,
         /// Requests per second of one token; 0 is unlimited.
-        requests_per_s: u32 = doors::http::Limits::default().requests_per_s,
+        requests_per_s: u32 = doors::http::HttpLimits::default().requests_per_s,
         /// Requests of one token at once; at least 1 unless `requests_per_s` is 0.
-        burst: u32 = doors::http::Limits::default().burst,
+        burst: u32 = doors::http::HttpLimits::default().burst,
         /// Connections at once; at least 1.
-        connections_max: usize = doors::http::Limits::default().connections_max,
+        connections_max: usize = doors::http::HttpLimits::default().connections_max,
     }
 }
 

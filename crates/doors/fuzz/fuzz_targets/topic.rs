@@ -3,34 +3,34 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use machine::{Conversation, Cut, Limits, Request};
+use machine::{Conversation, LengthLimits, ConversationLimits, TopicRequest};
 use std::time::{Duration, Instant};
 
 #[allow(dead_code)]
 #[path = "../../src/topic/machine/mod.rs"]
 mod machine;
 
-const CUT: Cut = Cut { topic_octets_max: 9, message_octets_max: 7 };
+const CUT: LengthLimits = LengthLimits { topic_octets_max: 9, message_octets_max: 7 };
 /// What a begun request takes at most, beside the piece that came last.
 const BEGUN_MAX: usize = 9 + 7 + 4 * 1024;
 
 fn talk<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let now = Instant::now();
-    let limits = Limits { cut: CUT, idle: None, request: Duration::from_secs(1), auth: None };
+    let limits = ConversationLimits { cut: CUT, idle: None, request: Duration::from_secs(1), auth: None };
     let mut conversation = Conversation::new(limits, now);
     let mut said = Vec::new();
     for piece in pieces {
         conversation.handle_input(now, piece);
         while let Some(request) = conversation.poll_event() {
             match &request {
-                Request::Post { topic, message } => {
+                TopicRequest::Post { topic, message } => {
                     let (topic, message) = (conversation.text(topic), conversation.text(message));
                     assert!(topic.first() == Some(&b'@') && topic.len() <= CUT.topic_octets_max);
                     assert!((1..=CUT.message_octets_max).contains(&message.len()));
                     let text = [b"post", topic, b"#", message].concat();
                     said.extend_from_slice(&text);
                 }
-                Request::Read { topic, index } => {
+                TopicRequest::Read { topic, index } => {
                     said.extend_from_slice(conversation.text(topic));
                     said.extend_from_slice(format!("{index:?}").as_bytes());
                 }

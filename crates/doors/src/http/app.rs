@@ -1,38 +1,33 @@
-//! State shared by all handlers.
+//! State shared by all handlers, in parts: each belongs to the module that uses it.
 
-use super::attachments::UPLOADS_MAX;
-use super::auth::{Caller, TokenCache};
-use super::body;
-use super::cap_in::CapSender;
-use super::links::AnswerLinks;
-use super::problem::{HttpProblem, Outcome, ProblemKind};
-use super::sessions::Sessions;
-use super::{Deps, Forwarding, HttpConfig, Limits, Reload};
-use crate::kannel::SendSms;
+use crate::http::alerts::events::EventStreams;
+use crate::http::answer_page::links::AnswerLinks;
+use crate::http::attachments::AttachmentState;
+use crate::http::auth::{AuthState, Caller};
+use crate::http::cap::CapState;
+use crate::http::operations::OperationsState;
+use crate::http::problem::HttpResult;
+use crate::http::recipients::stream::IMPORTS_MAX;
+use crate::http::request::body::BodyLimits;
+use crate::http::request::json::JsonNode;
+use crate::http::{Deps, Forwarding, HttpConfig};
 use arc_swap::ArcSwap;
+use axum::body::Body;
+use axum::extract::FromRef;
+use axum::http::HeaderMap;
 use channels::Defaults;
 use engine::{Clock, Engine};
-use governor::clock::{Clock as _, DefaultClock};
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
-use metrics_exporter_prometheus::PrometheusHandle;
 use records::Timestamp;
-use std::num::NonZeroU32;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
 use store::{Act, SharedStore};
 use tokio::sync::{Mutex, MutexGuard, Semaphore, watch};
 
 /// Locks over which recipients and groups are spread, so that comparing a version and writing are one.
 const STRIPES: usize = 64;
-/// Live event streams at once.
-pub(crate) const STREAMS_MAX: usize = 1_000;
-/// Imports at once.
-pub(crate) const IMPORTS_MAX: usize = 4;
-/// Keys the rate limiter remembers before it drops those at rest.
-const LIMITER_KEYS_MAX: usize = 10_000;
 
-/// A cheap handle on what handlers share.
+/// A cheap handle on the state that handlers share. A handler that needs one part alone takes that part.
 #[derive(Clone)]
 pub(crate) struct App(Arc<AppState>);
 
@@ -43,67 +38,70 @@ impl Deref for App {
     }
 }
 
-/// What handlers share.
+impl FromRef<App> for Engine {
+    fn from_ref(app: &App) -> Engine {
+        app.engine.clone()
+    }
+}
+
+impl FromRef<App> for SharedStore {
+    fn from_ref(app: &App) -> SharedStore {
+        app.store.clone()
+    }
+}
+
+impl FromRef<App> for Arc<AttachmentState> {
+    fn from_ref(app: &App) -> Arc<AttachmentState> {
+        app.attachments.clone()
+    }
+}
+
+impl FromRef<App> for Arc<OperationsState> {
+    fn from_ref(app: &App) -> Arc<OperationsState> {
+        app.operations.clone()
+    }
+}
+
+/// The state that handlers share.
 pub(crate) struct AppState {
     pub engine: Engine,
     pub store: SharedStore,
-    pub media: store::media::Media,
     pub clock: Clock,
-    pub links: Arc<AnswerLinks>,
-    pub cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
-    pub sendsms: Arc<SendSms>,
     pub defaults: Arc<ArcSwap<Defaults>>,
-    pub reload: Option<Reload>,
+    pub links: Arc<AnswerLinks>,
+    /// Accounts, where there is a ledger.
     pub books: Option<charging::books::Books>,
-    pub metrics: Option<PrometheusHandle>,
     pub forwarding: Option<Forwarding>,
-    pub limits: Limits,
-    /// Cookies are for TLS alone.
-    pub secure: bool,
-    pub public_url: Option<String>,
-    pub tokens: TokenCache,
-    pub sessions: Sessions,
-    pub limiter: Limiter,
-    pub large_bodies: Semaphore,
-    pub streams: Arc<Semaphore>,
+    pub auth: AuthState,
+    pub bodies: BodyLimits,
+    pub attachments: Arc<AttachmentState>,
+    pub cap: CapState,
+    pub event_streams: EventStreams,
+    /// Imports at once.
     pub imports: Semaphore,
-    pub uploads: Semaphore,
-    /// True once the server is stopping.
-    pub stopping: watch::Receiver<bool>,
-    stripes: Vec<Mutex<()>>,
+    pub operations: Arc<OperationsState>,
+    locks: ObjectLocks,
 }
 
 impl App {
     pub(crate) fn new(deps: Deps, config: &HttpConfig, stopping: watch::Receiver<bool>) -> App {
-        let (limits, public_url) = (config.limits.clone(), config.public_url.clone());
-        let secure =
-            config.tls.is_some() || public_url.as_deref().is_some_and(|url| url.starts_with("https://"));
-        let sendsms = SendSms::new(deps.messages, deps.platforms, deps.clock.clone());
+        let limits = &config.limits;
         App(Arc::new(AppState {
-            sendsms: Arc::new(sendsms),
             engine: deps.engine,
             store: deps.store,
-            media: deps.media,
             clock: deps.clock,
-            links: deps.links,
-            cap_senders: deps.cap_senders,
             defaults: deps.defaults,
-            reload: deps.reload,
+            links: deps.links,
             books: deps.books,
-            metrics: deps.metrics,
             forwarding: deps.forwarding,
-            limiter: Limiter::new(limits.requests_per_s, limits.burst),
-            limits,
-            secure,
-            public_url,
-            tokens: TokenCache::default(),
-            sessions: Sessions::default(),
-            large_bodies: Semaphore::new(body::LARGE_BODIES_MAX),
-            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            auth: AuthState::new(config),
+            bodies: BodyLimits::new(limits.body_octets_max),
+            attachments: Arc::new(AttachmentState::new(deps.media, limits.attachment_octets_max)),
+            cap: CapState { senders: deps.cap_senders, public_url: config.public_url.clone() },
+            event_streams: EventStreams::new(stopping.clone()),
             imports: Semaphore::new(IMPORTS_MAX),
-            uploads: Semaphore::new(UPLOADS_MAX),
-            stopping,
-            stripes: (0..STRIPES).map(|_| Mutex::new(())).collect(),
+            operations: Arc::new(OperationsState { reload: deps.reload, metrics: deps.metrics, stopping }),
+            locks: ObjectLocks::new(),
         }))
     }
 }
@@ -115,14 +113,11 @@ impl AppState {
 
     /// Holds off other writers of the same object by this server.
     pub(crate) async fn hold(&self, account: &str, id: &str) -> MutexGuard<'_, ()> {
-        use std::hash::{DefaultHasher, Hash, Hasher};
-        let mut hasher = DefaultHasher::new();
-        (account, id).hash(&mut hasher);
-        let stripe = hasher.finish() as usize % self.stripes.len();
-        self.stripes[stripe].lock().await
+        self.locks.hold(account, id).await
     }
 
-    /// Notes in the audit trail what somebody did. It is done by then, so a failure is logged, not told.
+    /// Writes an action of a caller to the audit trail. The action is done by then, so a failure is logged
+    /// and not reported to the caller.
     pub(crate) async fn note(&self, caller: &Caller, verb: &str, object: &str, detail: &str) {
         let act = Act {
             at: self.now(),
@@ -133,45 +128,30 @@ impl AppState {
             detail: detail.to_owned(),
         };
         if let Err(error) = self.store.note_act(act).await {
-            tracing::error!(%error, verb, object, token = caller.token.id, "an act is not in the audit trail");
+            tracing::error!(%error, verb, object, token = caller.token.id, "an action is missing from the audit trail");
         }
     }
 
     /// Reads a JSON body within the limit.
-    pub(crate) async fn json(
-        &self,
-        headers: &axum::http::HeaderMap,
-        body: axum::body::Body,
-    ) -> Outcome<super::json::JsonNode> {
-        body::json(headers, body, self.limits.body_octets_max, &self.large_bodies).await
-    }
-
-    /// Refused for now.
-    pub(crate) fn busy(&self, what: &str, limit: usize) -> HttpProblem {
-        HttpProblem::new(ProblemKind::Busy, format!("{what}: at most {limit} at once")).retry_after(5)
+    pub(crate) async fn json(&self, headers: &HeaderMap, body: Body) -> HttpResult<JsonNode> {
+        self.bodies.json(headers, body).await
     }
 }
 
-/// How many requests a token may make.
-pub(crate) struct Limiter {
-    inner: Option<DefaultKeyedRateLimiter<String>>,
-    clock: DefaultClock,
+/// Locks of objects by account and id; two objects may share one.
+struct ObjectLocks {
+    stripes: Vec<Mutex<()>>,
 }
 
-impl Limiter {
-    /// No limit if `per_s` is 0.
-    fn new(per_s: u32, burst: u32) -> Limiter {
-        let quota = NonZeroU32::new(per_s)
-            .map(|per_s| Quota::per_second(per_s).allow_burst(NonZeroU32::new(burst).unwrap_or(per_s)));
-        Limiter { inner: quota.map(RateLimiter::keyed), clock: DefaultClock::default() }
+impl ObjectLocks {
+    fn new() -> ObjectLocks {
+        ObjectLocks { stripes: (0..STRIPES).map(|_| Mutex::new(())).collect() }
     }
 
-    /// Counts one request, or says how long to wait.
-    pub(crate) fn check(&self, key: &str) -> Result<(), Duration> {
-        let Some(limiter) = &self.inner else { return Ok(()) };
-        if limiter.len() > LIMITER_KEYS_MAX {
-            limiter.retain_recent();
-        }
-        limiter.check_key(&key.to_owned()).map_err(|no| no.wait_time_from(self.clock.now()))
+    async fn hold(&self, account: &str, id: &str) -> MutexGuard<'_, ()> {
+        let mut hasher = DefaultHasher::new();
+        (account, id).hash(&mut hasher);
+        let stripe = hasher.finish() as usize % self.stripes.len();
+        self.stripes[stripe].lock().await
     }
 }

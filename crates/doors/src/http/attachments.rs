@@ -1,19 +1,22 @@
-//! Files that alerts carry: handed in before the alert and named by it, or within a CAP message; given back.
+//! Attachments: files that alerts carry, uploaded before the alert or contained in a CAP message.
+//!
+//! `POST /api/v1/attachments` · `GET /api/v1/attachments/{id}`.
 
-use super::app::App;
-use super::auth::Caller;
-use super::body::{self, broken};
-use super::cap_in::Oddity;
-use super::fields::Object;
-use super::json::JsonNode;
-use super::problem::{Fields, HttpProblem, Outcome, ProblemKind};
-use super::query::{Captured, Query};
-use axum::Json;
+use crate::http::app::App;
+use crate::http::auth::Caller;
+use crate::http::cap::incoming::Oddity;
+use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
+use crate::http::request::body::{self, broken};
+use crate::http::request::fields::Object;
+use crate::http::request::json::JsonNode;
+use crate::http::request::query::{Captured, Query};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
 use base64::Engine as _;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
@@ -21,9 +24,11 @@ use records::{AlertRequest, Attachment};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
-use store::media::Stored;
+use store::media::{Media, Stored};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt};
+use tokio::sync::Semaphore;
 
 /// Attachments of one alert.
 pub(crate) const ATTACHMENTS_MAX: usize = 32;
@@ -32,8 +37,8 @@ pub(crate) const NAME_OCTETS_MAX: usize = 80;
 /// Characters of a media type.
 pub(crate) const TYPE_CHARS_MAX: usize = 100;
 /// Files that come at once.
-pub(crate) const UPLOADS_MAX: usize = 8;
-/// The type of what has none.
+const UPLOADS_MAX: usize = 8;
+/// The media type of a file without one.
 const TYPE_DEFAULT: &str = "application/octet-stream";
 /// Hexadecimal digits of an id.
 const ID_CHARS: usize = 64;
@@ -46,26 +51,44 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
+/// The stored files, and the limits on new ones.
+pub(crate) struct AttachmentState {
+    media: Media,
+    octets_max: u64,
+    uploads: Semaphore,
+}
+
+impl AttachmentState {
+    pub(crate) fn new(media: Media, octets_max: u64) -> AttachmentState {
+        AttachmentState { media, octets_max, uploads: Semaphore::new(UPLOADS_MAX) }
+    }
+}
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route("/api/v1/attachments", post(upload)).route("/api/v1/attachments/{id}", get(show))
+}
 
 /// Takes a file.
-pub(crate) async fn upload(
+async fn upload(
     State(app): State<App>,
     caller: Caller,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Outcome<Response> {
+) -> HttpResult<Response> {
     Query::read(&uri, &[])?;
-    let Ok(_place) = app.uploads.try_acquire() else { return Err(app.busy("uploads", UPLOADS_MAX)) };
-    let octets_max = app.limits.attachment_octets_max;
+    let Ok(_place) = app.attachments.uploads.try_acquire() else {
+        return Err(HttpProblem::busy("uploads", UPLOADS_MAX));
+    };
+    let octets_max = app.attachments.octets_max;
     let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if declared.is_some_and(|octets| octets > octets_max) {
         return Err(too_large(octets_max));
     }
     let mut reader = body::open(&headers, body)?;
-    let taken = tokio::time::timeout(WHOLE_FILE_MAX, take(&app, &mut reader)).await;
+    let taken = tokio::time::timeout(WHOLE_FILE_MAX, take(&app.attachments, &mut reader)).await;
     let stored = taken.map_err(|_| {
-        let detail = format!("the file was not there after {} s", WHOLE_FILE_MAX.as_secs());
+        let detail = format!("the file did not arrive within {} s", WHOLE_FILE_MAX.as_secs());
         HttpProblem::new(ProblemKind::TooSlow, detail)
     })??;
     app.note(&caller, "attachment.upload", &stored.id, &format!("{} octets", stored.size)).await;
@@ -74,9 +97,9 @@ pub(crate) async fn upload(
     Ok((StatusCode::CREATED, [(LOCATION, at)], Json(view)).into_response())
 }
 
-async fn take(app: &App, reader: &mut body::Reader) -> Outcome<Stored> {
-    let octets_max = app.limits.attachment_octets_max;
-    let mut writing = app.media.begin().await.map_err(|error| not_written(&error))?;
+async fn take(state: &AttachmentState, reader: &mut body::BodyReader) -> HttpResult<Stored> {
+    let octets_max = state.octets_max;
+    let mut writing = state.media.begin().await.map_err(|error| not_written(&error))?;
     loop {
         let piece = reader.fill_buf().await.map_err(|error| broken(&error))?;
         let length = piece.len();
@@ -92,7 +115,7 @@ async fn take(app: &App, reader: &mut body::Reader) -> Outcome<Stored> {
 }
 
 fn too_large(octets_max: u64) -> HttpProblem {
-    let detail = format!("a file may have {octets_max} octets at most: [http] attachment_octets_max says so");
+    let detail = format!("a file may have at most {octets_max} octets ([http] attachment_octets_max)");
     HttpProblem::new(ProblemKind::TooLarge, detail)
 }
 
@@ -110,11 +133,11 @@ fn not_read(error: &io::Error) -> HttpProblem {
 }
 
 /// Gives a file back.
-pub(crate) async fn show(State(app): State<App>, Captured(id): Captured) -> Outcome<Response> {
+async fn show(State(state): State<Arc<AttachmentState>>, Captured(id): Captured) -> HttpResult<Response> {
     let gone = || {
-        HttpProblem::new(ProblemKind::NotFound, "there is no attachment of this id; it may be past its time")
+        HttpProblem::new(ProblemKind::NotFound, "there is no attachment with this id; it may have expired")
     };
-    let path = app.media.path(&id).ok_or_else(gone)?;
+    let path = state.media.path(&id).ok_or_else(gone)?;
     let file = match tokio::fs::File::open(path).await {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(gone()),
@@ -154,12 +177,12 @@ fn read(node: JsonNode, at: &str, fields: &mut Fields) -> Option<Attachment> {
     let media_type = object.text("type", TYPE_CHARS_MAX, fields).unwrap_or_else(|| TYPE_DEFAULT.to_owned());
     if name.as_deref().is_some_and(|name| !is_plain(name)) {
         let reason = format!(
-            "is no plain file name of at most {NAME_OCTETS_MAX} octets: without / and \\, no dot first, no spaces around"
+            "is not a plain file name of at most {NAME_OCTETS_MAX} octets: no / or \\, no dot first, no spaces around"
         );
         fields.push(format!("{at}.name"), reason);
     }
     if !is_media_type(&media_type) {
-        fields.push(format!("{at}.type"), format!("{media_type:?} is no media type, such as audio/wav"));
+        fields.push(format!("{at}.type"), format!("{media_type:?} is not a media type, such as audio/wav"));
     }
     Some(Attachment { name: name?, media_type, size: 0, blake3: id? })
 }
@@ -178,12 +201,12 @@ fn is_media_type(text: &str) -> bool {
     text.split_once('/').is_some_and(|(kind, rest)| token(kind) && token(rest))
 }
 
-/// Looks whether what a request names is there, and keeps it from now on for as long as an alert can need it.
-pub(crate) async fn keep(app: &App, mut request: AlertRequest) -> Outcome<AlertRequest> {
+/// Checks that the attachments of a request exist, and retains them for as long as an alert can need them.
+pub(crate) async fn keep(state: &AttachmentState, mut request: AlertRequest) -> HttpResult<AlertRequest> {
     if request.attachments.is_empty() {
         return Ok(request);
     }
-    let media = app.media.clone();
+    let media = state.media.clone();
     let looked = tokio::task::spawn_blocking(move || {
         let mut fields = Fields::default();
         for (index, one) in request.attachments.iter_mut().enumerate() {
@@ -191,7 +214,7 @@ pub(crate) async fn keep(app: &App, mut request: AlertRequest) -> Outcome<AlertR
                 Some(size) => one.size = size,
                 None => fields.push(
                     format!("attachments[{index}].id"),
-                    "is no attachment that is here: POST its file to /api/v1/attachments first",
+                    "names no stored attachment: POST the file to /api/v1/attachments first",
                 ),
             }
         }
@@ -202,12 +225,12 @@ pub(crate) async fn keep(app: &App, mut request: AlertRequest) -> Outcome<AlertR
     if fields.is_empty() { Ok(request) } else { Err(HttpProblem::fields(ProblemKind::InvalidFields, fields)) }
 }
 
-/// Stores what a CAP message carries within itself (`derefUri`).
+/// Stores the files that a CAP message contains (`derefUri`).
 pub(crate) async fn of_cap(
-    app: &App,
+    state: &AttachmentState,
     alert: &cap::Alert,
     oddities: &mut Vec<Oddity>,
-) -> Outcome<Vec<Attachment>> {
+) -> HttpResult<Vec<Attachment>> {
     let mut attachments: Vec<Attachment> = Vec::new();
     for (at, info) in alert.infos.iter().enumerate() {
         for (number, resource) in info.resources.iter().enumerate() {
@@ -216,19 +239,19 @@ pub(crate) async fn of_cap(
             let mut odd = |rule, words: &str| oddities.push(Oddity::new(&path, rule, words));
             let content: String = content.chars().filter(|c| !c.is_whitespace()).collect();
             let Ok(octets) = BASE64.decode(content) else {
-                odd("unused", "is no base64: it is not attached");
+                odd("unused", "is not base64, so it is not attached");
                 continue;
             };
-            if octets.len() as u64 > app.limits.attachment_octets_max {
-                return Err(too_large(app.limits.attachment_octets_max));
+            if octets.len() as u64 > state.octets_max {
+                return Err(too_large(state.octets_max));
             }
-            let stored = store(app, &octets).await?;
+            let stored = store(state, &octets).await?;
             // The same siren's tone stands in the info of every language.
             if attachments.iter().any(|one| one.blake3 == stored.id) {
                 continue;
             }
             if attachments.len() == ATTACHMENTS_MAX {
-                odd("cut", "is one of more files than an alert can carry");
+                odd("cut", "is over the number of files that an alert can carry");
                 continue;
             }
             let name = cap_name(resource, attachments.len() + 1, &attachments);
@@ -240,16 +263,16 @@ pub(crate) async fn of_cap(
     Ok(attachments)
 }
 
-async fn store(app: &App, octets: &[u8]) -> Outcome<Stored> {
+async fn store(state: &AttachmentState, octets: &[u8]) -> HttpResult<Stored> {
     let written = async {
-        let mut writing = app.media.begin().await?;
+        let mut writing = state.media.begin().await?;
         writing.write(octets).await?;
         writing.finish().await
     };
     written.await.map_err(|error| not_written(&error))
 }
 
-/// What a file of a CAP message is called: as the end of its URI, else after its place.
+/// The name of a file of a CAP message: the end of its URI, or else its number.
 fn cap_name(resource: &cap::Resource, number: usize, taken: &[Attachment]) -> String {
     let end = resource.uri.as_deref().and_then(|uri| uri.split(['?', '#']).next()?.rsplit('/').next());
     let free = |name: &&str| is_plain(name) && !taken.iter().any(|one| one.name == **name);

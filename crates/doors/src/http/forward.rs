@@ -1,12 +1,12 @@
-//! Forwarding sends a request that only the leading process can answer there, streams and all, and passes its
-//! answer back. Who calls was looked up here; the leader is told so under a key that all processes share.
+//! Forwarding of requests that only the leading process can answer, streams included. The caller is looked up
+//! here, and sent to the leader in a line that is signed with a key of all processes.
 //!
-//! Accepting an alert is never passed on: any process does that by itself, whoever leads.
+//! Accepting an alert is never forwarded: each process does that by itself.
 
-use super::app::App;
-use super::auth::Caller;
-use super::problem::{HttpProblem, Outcome, ProblemKind};
-use super::sessions;
+use crate::http::app::App;
+use crate::http::auth::Caller;
+use crate::http::auth::sessions;
+use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{AUTHORIZATION, CONNECTION, COOKIE, HOST, TRANSFER_ENCODING, UPGRADE};
@@ -21,21 +21,21 @@ use ring::hmac;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Who calls, as another process found out.
+/// Header with the caller that another process looked up.
 const CALLER: HeaderName = HeaderName::from_static("campanile-caller");
-/// What a caller's line is good for, either way: clocks of the processes may differ by so much.
+/// Validity of a caller's line, either way: clocks of the processes may differ by this.
 const GOOD_FOR_US: i64 = 60_000_000;
 /// Characters of the longest such line.
 const LINE_CHARS_MAX: usize = 1_024;
 /// A leader that cannot be connected to within this is not there.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
-/// A leader whose answer has not begun within this stands still, or is cut off: longer than the slowest
-/// answer takes to begin.
+/// A leader that does not begin to answer within this is stopped or cut off. The slowest answer begins
+/// earlier.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
-/// When a client may try again where nobody leads, or the leader does not answer.
+/// Retry-After where no process leads, or the leader does not answer.
 const RETRY_S: u64 = 2;
 
-/// What passing on needs.
+/// Key and client for forwarding.
 #[derive(Clone)]
 pub struct Forwarding {
     key: Arc<hmac::Key>,
@@ -45,7 +45,7 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
-    /// `key` is the same in all processes, and secret. With `tls` the others' doors speak it.
+    /// `key` is the same in all processes, and secret. With `tls` the other processes' doors use TLS.
     ///
     /// # Errors
     /// In words, if there can be no client.
@@ -56,31 +56,31 @@ impl Forwarding {
             .tcp_nodelay(true)
             .no_proxy()
             .build()
-            .map_err(|error| format!("no client to ask other processes with: {error}"))?;
+            .map_err(|error| format!("cannot create the HTTP client for other processes: {error}"))?;
         let scheme = if tls { "https" } else { "http" };
         let key = Arc::new(hmac::Key::new(hmac::HMAC_SHA256, key));
         Ok(Forwarding { key, scheme, client, answer_max: ANSWER_MAX })
     }
 
-    async fn answered(&self, address: &str, asking: reqwest::RequestBuilder) -> Response {
-        match tokio::time::timeout(self.answer_max, asking.send()).await {
-            Ok(Ok(answer)) => passed_back(answer),
+    async fn answered(&self, address: &str, request: reqwest::RequestBuilder) -> Response {
+        match tokio::time::timeout(self.answer_max, request.send()).await {
+            Ok(Ok(answer)) => response_of(answer),
             Ok(Err(error)) => {
                 tracing::warn!(address, %error, "the leading process did not answer");
-                unavailable(&format!("the process at {address}, which leads, does not answer"))
+                unavailable(&format!("the leading process at {address} does not answer"))
             }
             Err(_) => {
                 tracing::warn!(address, within = ?self.answer_max, "the leading process did not begin to answer");
                 let seconds = self.answer_max.as_secs();
                 unavailable(&format!(
-                    "the process at {address}, which leads, has not begun to answer within {seconds} s; \
-                     whether it did what was asked is not known: look before you ask for it again"
+                    "the leading process at {address} did not begin to answer within {seconds} s; \
+                     it may have carried out the request: check that before you send it again"
                 ))
             }
         }
     }
 
-    /// A caller as one line: the fields, the moment, and the proof that one of us wrote it.
+    /// A caller as one line: its fields, the time, and the signature of this process.
     fn sealed(&self, caller: &Caller, now: Timestamp) -> Option<HeaderValue> {
         let (token, role) = (&caller.token, caller.token.role.name());
         let line = format!("{}\n{role}\n{}\n{}", now.0, token.id, token.account);
@@ -103,27 +103,27 @@ impl Forwarding {
         }
         let role: Role = fields.next()?.parse().ok()?;
         let (id, account) = (fields.next()?.to_owned(), fields.next()?.to_owned());
-        let name = "asked through another process".to_owned();
+        let name = "forwarded by another process".to_owned();
         let token = Token { id, hash: [0; 32], role, account, name, created: Timestamp(at), revoked: None };
         Some(Caller { token: Arc::new(token) })
     }
 }
 
 /// The caller that another process vouches for; nothing: none does.
-pub(crate) fn vouched(app: &App, headers: &HeaderMap) -> Outcome<Option<Caller>> {
+pub(crate) fn vouched(app: &App, headers: &HeaderMap) -> HttpResult<Option<Caller>> {
     let (Some(forwarding), Some(line)) = (&app.forwarding, headers.get(CALLER)) else { return Ok(None) };
     let caller = forwarding.opened(line, app.now());
     let refused = || {
         HttpProblem::new(
             ProblemKind::BadToken,
-            "this caller was vouched for by none of our processes, or too long ago",
+            "the caller's line is not signed by a process of this deployment, or is too old",
         )
     };
     caller.map(Some).ok_or_else(refused)
 }
 
-/// Passes on what only the leader can answer; everything else goes its way here.
-pub(crate) async fn pass_on(State(app): State<App>, request: Request, next: Next) -> Response {
+/// Forwards requests that only the leader can answer; all others are answered here.
+pub(crate) async fn forward_to_leader(State(app): State<App>, request: Request, next: Next) -> Response {
     let Some(forwarding) = app.forwarding.clone().filter(|_| is_the_leaders(&request)) else {
         return next.run(request).await;
     };
@@ -133,13 +133,13 @@ pub(crate) async fn pass_on(State(app): State<App>, request: Request, next: Next
             unavailable(&format!("the process at {address} has just taken over"))
         }
         Leader::There { address } => {
-            asked(&app, &forwarding, &address, request).await.unwrap_or_else(IntoResponse::into_response)
+            forwarded(&app, &forwarding, &address, request).await.unwrap_or_else(IntoResponse::into_response)
         }
         Leader::Here | Leader::Nobody => next.run(request).await,
     }
 }
 
-/// Whether only the leader can answer: what is under way, and what changes it.
+/// Whether only the leader can answer: the request reads or changes a running alert.
 fn is_the_leaders(request: &Request) -> bool {
     let Some(path) = request.extensions().get::<MatchedPath>() else { return false };
     let (method, query) = (request.method(), request.uri().query().unwrap_or_default());
@@ -151,7 +151,12 @@ fn is_the_leaders(request: &Request) -> bool {
     }
 }
 
-async fn asked(app: &App, forwarding: &Forwarding, address: &str, request: Request) -> Outcome<Response> {
+async fn forwarded(
+    app: &App,
+    forwarding: &Forwarding,
+    address: &str,
+    request: Request,
+) -> HttpResult<Response> {
     let caller = match request.extensions().get::<Caller>() {
         Some(caller) => Some(caller.clone()),
         None => sessions::caller(app, request.headers()).await?,
@@ -159,7 +164,7 @@ async fn asked(app: &App, forwarding: &Forwarding, address: &str, request: Reque
     let (head, body) = request.into_parts();
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
     let uri: Uri = format!("{}://{address}{path}", forwarding.scheme).parse().map_err(|_| {
-        HttpProblem::new(ProblemKind::Internal, format!("the leader's address {address:?} is none"))
+        HttpProblem::new(ProblemKind::Internal, format!("the leader's address {address:?} is not valid"))
     })?;
     let mut headers = head.headers;
     for name in [AUTHORIZATION, COOKIE, HOST, CONNECTION, UPGRADE, TRANSFER_ENCODING] {
@@ -168,15 +173,15 @@ async fn asked(app: &App, forwarding: &Forwarding, address: &str, request: Reque
     if let Some(line) = caller.and_then(|caller| forwarding.sealed(&caller, app.now())) {
         headers.insert(CALLER, line);
     }
-    let mut asking = forwarding.client.request(head.method, uri.to_string()).headers(headers);
+    let mut request = forwarding.client.request(head.method, uri.to_string()).headers(headers);
     if !axum::body::HttpBody::is_end_stream(&body) {
-        asking = asking.body(reqwest::Body::wrap_stream(body.into_data_stream()));
+        request = request.body(reqwest::Body::wrap_stream(body.into_data_stream()));
     }
-    Ok(forwarding.answered(address, asking).await)
+    Ok(forwarding.answered(address, request).await)
 }
 
 /// The leader's answer, as it comes.
-fn passed_back(answer: reqwest::Response) -> Response {
+fn response_of(answer: reqwest::Response) -> Response {
     let (status, mut headers) = (answer.status(), answer.headers().clone());
     for name in [CONNECTION, TRANSFER_ENCODING, UPGRADE] {
         headers.remove(name);
@@ -227,8 +232,8 @@ mod tests {
         let still = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = still.local_addr().unwrap().to_string();
         let forwarding = Forwarding { answer_max: Duration::from_millis(100), ..forwarding(1) };
-        let asking = forwarding.client.get(format!("http://{address}/api/v1/alerts/a_1"));
-        let answer = forwarding.answered(&address, asking).await;
+        let request = forwarding.client.get(format!("http://{address}/api/v1/alerts/a_1"));
+        let answer = forwarding.answered(&address, request).await;
         assert_eq!(answer.status(), 503);
         assert!(answer.headers().contains_key("retry-after"));
         drop(still);

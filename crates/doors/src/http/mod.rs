@@ -1,60 +1,44 @@
-//! The HTTP door: the API, the answer page, CAP, and a small page for people.
+//! The HTTP door: the API, the answer page, CAP, and pages for people.
 //!
-//! A request is admitted by the table in [`routes`], read within limits by [`body`], parsed by one `*_body`
-//! module into a noun, and handed to the engine or the store. What is wrong with it is told at once, field by
-//! field ([`problem`]).
+//! Each noun of the API has a folder or a file, which begins with its routes: [`alerts`], [`answer_page`],
+//! [`recipients`], [`groups`], [`accounts`], [`tokens`], [`cap`], [`attachments`], [`operations`], [`pages`],
+//! [`openapi`]. Every request passes the [`server`], the [`router`], the guard ([`auth`], by the table in
+//! [`routes`]) and the [`forward`]ing to the leader; it is read by [`request`], and handed to the engine or
+//! the store. All its problems are reported at once, field by field ([`problem`]).
 
-mod accept;
 mod accounts;
-mod alert_body;
-mod alert_events;
-mod alert_view;
 mod alerts;
 mod answer_page;
 mod app;
 mod attachments;
 mod auth;
-pub(crate) mod body;
-mod cap_api;
-mod cap_in;
-mod cap_out;
-mod credit_sessions;
-mod diameter_peers;
-mod fields;
+mod cap;
 mod forward;
-mod group_body;
 mod groups;
-mod json;
-mod links;
 mod openapi;
-mod ops;
+mod operations;
 mod pages;
 mod problem;
-mod query;
 mod recipients;
-mod recipients_stream;
-mod rest_of_body;
+pub(crate) mod request;
 mod router;
 mod routes;
 mod server;
-mod sessions;
-mod tariffs;
 #[cfg(test)]
-mod tests;
-mod texts_body;
-mod time_text;
+pub(crate) mod tests;
 mod tokens;
 
-pub use alert_body::check_audience;
+pub use self::cap::incoming::CapSender;
+pub use self::cap::outgoing::cap_document;
+pub use alerts::body::check_audience;
+pub use answer_page::links::{AnswerLinks, LINK_KEY_OCTETS};
 pub use auth::ensure_admin_token;
 pub(crate) use auth::hash as token_hash;
-pub use cap_in::CapSender;
-pub use cap_out::cap_document;
 pub use forward::Forwarding;
-pub use links::{AnswerLinks, LINK_KEY_OCTETS};
-pub use server::{Running, ServeError, serve};
+pub use server::{HttpRunning, ServeError, serve};
 
-use crate::kannel::{MessageIntake, Platforms};
+use crate::MessageIntake;
+use crate::kannel::Platforms;
 use arc_swap::ArcSwap;
 use engine::{Clock, Engine};
 use futures_util::future::BoxFuture;
@@ -63,22 +47,22 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use store::SharedStore;
 
-/// Where and how to listen.
+/// Address, TLS and limits of the door.
 #[derive(Clone)]
 pub struct HttpConfig {
     /// Address; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Certificate chain and key; without it the door speaks plain HTTP.
+    /// Certificate chain and key; without it the door serves plain HTTP.
     pub tls: Option<Arc<rustls::ServerConfig>>,
     /// Where people reach this server, such as `https://alerts.example`.
     pub public_url: Option<String>,
     /// Limits.
-    pub limits: Limits,
+    pub limits: HttpLimits,
 }
 
 /// Limits of the door.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct HttpLimits {
     /// Decompressed octets of a body that is read whole.
     pub body_octets_max: usize,
     /// Octets of one attachment.
@@ -91,9 +75,9 @@ pub struct Limits {
     pub connections_max: usize,
 }
 
-impl Default for Limits {
+impl Default for HttpLimits {
     fn default() -> Self {
-        Limits {
+        HttpLimits {
             body_octets_max: 64 << 20,
             attachment_octets_max: 256 << 20,
             requests_per_s: 20_000,
@@ -103,7 +87,7 @@ impl Default for Limits {
     }
 }
 
-/// What the door needs from the server.
+/// The parts of the server that the door uses.
 pub struct Deps {
     /// The engine.
     pub engine: Engine,
@@ -115,24 +99,24 @@ pub struct Deps {
     pub clock: Clock,
     /// Answer links; the engine has the same.
     pub links: Arc<AnswerLinks>,
-    /// Whom CAP messages reach, by sender; a reload may store another list here.
+    /// Audiences of CAP messages, by sender; a reload may store another list here.
     pub cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
     /// Takes platforms' messages: [`engine::Messages`].
     pub messages: Arc<dyn MessageIntake>,
-    /// Who may send by the old way; a reload may store another table here.
+    /// Platforms that may use sendsms; a reload may store another table here.
     pub platforms: Arc<ArcSwap<Platforms>>,
-    /// What is known of addresses; a reload may store something else here.
+    /// Defaults for addresses; a reload may store others here.
     pub defaults: Arc<ArcSwap<channels::Defaults>>,
-    /// Reads the config again; tells what changed.
+    /// Reads the config again.
     pub reload: Option<Reload>,
     /// Accounts, where there is a ledger.
     pub books: Option<charging::books::Books>,
     /// Renders metrics.
     pub metrics: Option<PrometheusHandle>,
-    /// Passes on what another process must answer; nothing: this is the only one.
+    /// Forwards requests to the leading process; nothing if this is the only process.
     pub forwarding: Option<Forwarding>,
 }
 
-/// Reads the config again: what changed, in words, or what is wrong with it, line by line.
+/// Reads the config again: resolves to the changes in words, or to the problems of the config, line by line.
 pub type Reload =
     Arc<dyn Fn() -> BoxFuture<'static, Result<Vec<String>, Vec<engine::Problem>>> + Send + Sync>;

@@ -1,15 +1,19 @@
-//! A small page for people: log in with a token, see the alerts, watch one happen. It works without scripts.
+//! Pages for people: log in with a token, list the alerts, follow one live. They work without scripts.
+//!
+//! `GET /` · `POST /login` · `POST /logout` · `GET /alerts/{id}`.
 
-use super::alerts::{self, alert_id, seen};
-use super::answer_page::form;
-use super::app::App;
-use super::auth::{caller_of_secret, random_text};
-use super::links::same;
-use super::problem::{HttpProblem, Outcome, ProblemKind};
-use super::query::{Captured, Query, cursor};
-use super::sessions::{self, FORM_COOKIE, SESSION_COOKIE, cookie, set_cookie};
-use super::{alert_view, time_text};
+use crate::http::alerts::view;
+use crate::http::alerts::{self, alert_id, seen};
+use crate::http::answer_page::form;
+use crate::http::answer_page::links::same;
+use crate::http::app::App;
+use crate::http::auth::sessions::{self, FORM_COOKIE, SESSION_COOKIE, cookie, set_cookie};
+use crate::http::auth::{caller_of_secret, random_text};
+use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
+use crate::http::request::query::{Captured, Query, cursor};
+use crate::http::request::time_text;
 use askama::Template;
+use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{
@@ -17,6 +21,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{get, post};
 use engine::{Counts, DeliveryView, Report};
 use records::{Alert, AlertNo, DeliveryState, EndpointNo, Timestamp};
 
@@ -77,8 +82,15 @@ struct BarPart {
     from: String,
     width: String,
 }
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/", get(front))
+        .route("/login", post(login))
+        .route("/logout", post(logout))
+        .route("/alerts/{id}", get(alert))
+}
 
-pub(crate) async fn front(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Outcome<Response> {
+async fn front(State(app): State<App>, uri: Uri, headers: HeaderMap) -> HttpResult<Response> {
     let query = Query::read(&uri, &["cursor"])?;
     let Some(caller) = sessions::caller(&app, &headers).await? else {
         return login_page(&app, StatusCode::OK, "");
@@ -88,7 +100,7 @@ pub(crate) async fn front(State(app): State<App>, uri: Uri, headers: HeaderMap) 
     let nonce = random_text()?;
     let page = AlertsPage {
         nonce: &nonce,
-        form_token: app.sessions.form_token(&headers),
+        form_token: app.auth.sessions.form_token(&headers),
         alerts: alerts.iter().map(line).collect(),
         next: next.map(|no| cursor(no.0)),
     };
@@ -96,19 +108,19 @@ pub(crate) async fn front(State(app): State<App>, uri: Uri, headers: HeaderMap) 
 }
 
 fn line(alert: &Alert) -> AlertLine {
-    let headline = alert_view::headline(&alert.request);
+    let headline = view::headline(&alert.request);
     AlertLine {
         id: alert.id.to_string(),
         headline: if headline.is_empty() { alert.id.to_string() } else { headline },
         state: alert.state.name(),
-        priority: alert_view::priority(alert.request.priority),
-        mode: alert_view::mode(alert.request.mode),
+        priority: view::priority(alert.request.priority),
+        mode: view::mode(alert.request.mode),
         created: time_text::rfc3339(Timestamp(alert.created.0 - alert.created.0.rem_euclid(1_000_000))),
     }
 }
 
 /// The form repeats a cookie that other sites can neither read nor have sent (SameSite=Strict).
-fn login_page(app: &App, status: StatusCode, why: &str) -> Outcome<Response> {
+fn login_page(app: &App, status: StatusCode, why: &str) -> HttpResult<Response> {
     let (nonce, login_form) = (random_text()?, random_text()?);
     let page = LoginPage {
         nonce: &nonce,
@@ -119,11 +131,11 @@ fn login_page(app: &App, status: StatusCode, why: &str) -> Outcome<Response> {
         why,
     };
     let mut response = html(status, &nonce, page.render())?;
-    add_cookie(&mut response, FORM_COOKIE, &login_form, app.secure);
+    add_cookie(&mut response, FORM_COOKIE, &login_form, app.auth.secure_cookies);
     Ok(response)
 }
 
-pub(crate) async fn login(State(app): State<App>, headers: HeaderMap, body: Body) -> Outcome<Response> {
+async fn login(State(app): State<App>, headers: HeaderMap, body: Body) -> HttpResult<Response> {
     let fields = form(&app, &headers, body).await?;
     let value =
         |name: &str| fields.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.trim());
@@ -138,24 +150,24 @@ pub(crate) async fn login(State(app): State<App>, headers: HeaderMap, body: Body
         }
         Err(problem) => return Err(problem),
     };
-    let session = app.sessions.begin(caller.token.hash)?;
+    let session = app.auth.sessions.begin(caller.token.hash)?;
     let mut response = away();
-    add_cookie(&mut response, SESSION_COOKIE, &session, app.secure);
-    add_cookie(&mut response, FORM_COOKIE, "", app.secure);
+    add_cookie(&mut response, SESSION_COOKIE, &session, app.auth.secure_cookies);
+    add_cookie(&mut response, FORM_COOKIE, "", app.auth.secure_cookies);
     Ok(response)
 }
 
-pub(crate) async fn logout(State(app): State<App>, headers: HeaderMap, body: Body) -> Outcome<Response> {
+async fn logout(State(app): State<App>, headers: HeaderMap, body: Body) -> HttpResult<Response> {
     let fields = form(&app, &headers, body).await?;
     let token = fields.iter().find(|(name, _)| name == "form").map_or("", |(_, value)| value);
-    if !app.sessions.end(&headers, token) {
+    if !app.auth.sessions.end(&headers, token) {
         return Err(HttpProblem::new(
             ProblemKind::BadForm,
-            "the session is over, or the form is not its own",
+            "the session is over, or the form belongs to another session",
         ));
     }
     let mut response = away();
-    add_cookie(&mut response, SESSION_COOKIE, "", app.secure);
+    add_cookie(&mut response, SESSION_COOKIE, "", app.auth.secure_cookies);
     Ok(response)
 }
 
@@ -170,12 +182,12 @@ fn add_cookie(response: &mut Response, name: &str, value: &str, secure: bool) {
     }
 }
 
-pub(crate) async fn alert(
+async fn alert(
     State(app): State<App>,
     Captured(id): Captured,
     uri: Uri,
     headers: HeaderMap,
-) -> Outcome<Response> {
+) -> HttpResult<Response> {
     let query = Query::read(&uri, &["state", "from"])?;
     let Some(caller) = sessions::caller(&app, &headers).await? else {
         return login_page(&app, StatusCode::UNAUTHORIZED, "Please log in to see this alert.");
@@ -191,7 +203,7 @@ pub(crate) async fn alert(
     let label: Vec<String> = bar.iter().map(|part| format!("{} {}", part.count, part.name)).collect();
     let page = AlertPage {
         nonce: &nonce,
-        form_token: app.sessions.form_token(&headers),
+        form_token: app.auth.sessions.form_token(&headers),
         over: report.finished.is_some(),
         bar_label: label.join(", "),
         bar,
@@ -267,7 +279,7 @@ fn answers(report: &Report, alert: &Alert) -> Vec<(String, u64)> {
     report.answers.iter().map(|(key, count)| (label(key), *count)).collect()
 }
 
-fn html(status: StatusCode, nonce: &str, rendered: askama::Result<String>) -> Outcome<Response> {
+fn html(status: StatusCode, nonce: &str, rendered: askama::Result<String>) -> HttpResult<Response> {
     let text = rendered.map_err(|error| HttpProblem::new(ProblemKind::Internal, error.to_string()))?;
     let policy = format!(
         "default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; connect-src 'self'; form-action 'self'; \

@@ -9,7 +9,7 @@ use store::StoreError;
 
 /// Fields listed in one problem document; more are counted.
 pub(crate) const FIELDS_MAX: usize = 100;
-/// What a problem's type begins with.
+/// Prefix of a problem's type.
 const TYPE_PREFIX: &str = "urn:campanile:problem:";
 /// The media type of RFC 9457, section 3.
 const PROBLEM_JSON: &str = "application/problem+json";
@@ -100,7 +100,7 @@ pub(crate) struct HttpProblem {
 }
 
 /// Results of handlers.
-pub(crate) type Outcome<T> = Result<T, HttpProblem>;
+pub(crate) type HttpResult<T> = Result<T, HttpProblem>;
 
 impl HttpProblem {
     pub(crate) fn new(kind: ProblemKind, detail: impl Into<String>) -> HttpProblem {
@@ -128,6 +128,11 @@ impl HttpProblem {
     pub(crate) fn fields(kind: ProblemKind, fields: Fields) -> HttpProblem {
         let detail = fields.detail();
         HttpProblem { kind, detail, fields, headers: Vec::new(), members: None }
+    }
+
+    /// Refused for now: `limit` of these are under way.
+    pub(crate) fn busy(what: &str, limit: usize) -> HttpProblem {
+        HttpProblem::new(ProblemKind::Busy, format!("{what}: at most {limit} at once")).retry_after(5)
     }
 
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> HttpProblem {
@@ -180,7 +185,7 @@ impl IntoResponse for HttpProblem {
     fn into_response(self) -> Response {
         let (status, slug, title) = self.kind.row();
         if status.is_server_error() && self.kind != ProblemKind::NotBuilt {
-            tracing::error!(kind = slug, detail = %self.detail, "a request failed by our doing");
+            tracing::error!(kind = slug, detail = %self.detail, "a request failed on the server's side");
         }
         let body = self.document(status, slug, title).to_string();
         let mut response = (status, [(CONTENT_TYPE, PROBLEM_JSON)], body).into_response();

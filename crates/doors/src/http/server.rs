@@ -1,8 +1,8 @@
-//! Listens, accepts, speaks HTTP/1.1 on each connection, and stops in order.
+//! Server of the HTTP door: listens, accepts, serves HTTP/1.1 on each connection, and stops in order.
 
-use super::app::App;
-use super::{Deps, HttpConfig, router};
-use crate::kannel::{BEGINNING_OCTETS, FastPath, GeneralPath, PATH, is_for_fast_path};
+use crate::http::app::App;
+use crate::http::{Deps, HttpConfig, router};
+use crate::kannel::{BEGINNING_OCTETS, FastPath, GeneralPath, PATH, SendSms, is_for_fast_path};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response};
@@ -33,15 +33,15 @@ const GRACE: Duration = Duration::from_secs(10);
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 /// Octets of a connection's read buffer, and so of a request's head.
 const HEAD_OCTETS_MAX: usize = 64 << 10;
-/// Histograms are folded so often, whether anybody scrapes them or not.
+/// Interval at which histograms are folded, scraped or not.
 const METRICS_UPKEEP: Duration = Duration::from_secs(5);
 
-/// Why the door could not be opened.
+/// The error of opening the door.
 #[derive(Debug)]
 pub struct ServeError {
     /// Where.
     pub listen: SocketAddr,
-    /// What the system said.
+    /// The system's error.
     pub why: io::Error,
 }
 
@@ -53,13 +53,13 @@ impl std::fmt::Display for ServeError {
 impl std::error::Error for ServeError {}
 
 /// A door that is open.
-pub struct Running {
+pub struct HttpRunning {
     address: SocketAddr,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
-impl Running {
+impl HttpRunning {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -69,7 +69,7 @@ impl Running {
     pub async fn stop(self) {
         let _ = self.stop.send(true);
         if let Err(error) = self.task.await {
-            tracing::error!(%error, "the HTTP door ended badly");
+            tracing::error!(%error, "the task of the HTTP door failed");
         }
     }
 }
@@ -78,15 +78,16 @@ impl Running {
 ///
 /// # Errors
 /// When the address cannot be listened on.
-pub async fn serve(config: HttpConfig, deps: Deps) -> Result<Running, ServeError> {
+pub async fn serve(config: HttpConfig, deps: Deps) -> Result<HttpRunning, ServeError> {
     let failed = |why| ServeError { listen: config.listen, why };
     let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let (stop, stopping) = watch::channel(false);
     let metrics = deps.metrics.clone();
+    let sendsms = SendSms::new(deps.messages.clone(), deps.platforms.clone(), deps.clock.clone());
     let app = App::new(deps, &config, stopping.clone());
     let door = HttpDoorState {
-        ways: RequestPaths::new(app),
+        paths: RequestPaths::new(app, Arc::new(sendsms)),
         tls: config.tls.clone().map(TlsAcceptor::from),
         places: Arc::new(Semaphore::new(config.limits.connections_max)),
         stopping,
@@ -99,7 +100,7 @@ pub async fn serve(config: HttpConfig, deps: Deps) -> Result<Running, ServeError
             upkeep.abort();
         }
     });
-    Ok(Running { address, stop, task })
+    Ok(HttpRunning { address, stop, task })
 }
 
 async fn fold_metrics(handle: metrics_exporter_prometheus::PrometheusHandle) {
@@ -111,7 +112,7 @@ async fn fold_metrics(handle: metrics_exporter_prometheus::PrometheusHandle) {
 }
 
 struct HttpDoorState {
-    ways: RequestPaths,
+    paths: RequestPaths,
     tls: Option<TlsAcceptor>,
     places: Arc<Semaphore>,
     stopping: watch::Receiver<bool>,
@@ -126,7 +127,7 @@ impl HttpDoorState {
             while connections.try_join_next().is_some() {}
             let accepted = tokio::select! {
                 accepted = accept(&listener, &self.places) => accepted,
-                () = told(&mut stopping) => break,
+                () = stopped(&mut stopping) => break,
             };
             if let Some((stream, peer, place)) = accepted {
                 connections.spawn(self.connection(stream, peer, place));
@@ -135,7 +136,7 @@ impl HttpDoorState {
         drop(listener);
         let ended = async { while connections.join_next().await.is_some() {} };
         if tokio::time::timeout(GRACE, ended).await.is_err() {
-            tracing::warn!("requests were cut off: they ran longer than the grace");
+            tracing::warn!("requests were cut off: they ran longer than the time to stop");
         }
     }
 
@@ -145,13 +146,13 @@ impl HttpDoorState {
         peer: SocketAddr,
         place: OwnedSemaphorePermit,
     ) -> impl Future<Output = ()> + Send + 'static {
-        let (ways, tls, stopping) = (self.ways.clone(), self.tls.clone(), self.stopping.clone());
+        let (paths, tls, stopping) = (self.paths.clone(), self.tls.clone(), self.stopping.clone());
         async move {
             let _place = place;
             match tls {
-                None => speak_plain(stream, peer, ways, stopping).await,
+                None => serve_plain(stream, peer, paths, stopping).await,
                 Some(tls) => match tokio::time::timeout(HANDSHAKE_MAX, tls.accept(stream)).await {
-                    Ok(Ok(stream)) => speak(stream, peer, ways, stopping).await,
+                    Ok(Ok(stream)) => serve_http(stream, peer, paths, stopping).await,
                     Ok(Err(error)) => tracing::debug!(%peer, %error, "a TLS handshake failed"),
                     Err(_) => tracing::debug!(%peer, "a TLS handshake took too long"),
                 },
@@ -178,59 +179,59 @@ async fn accept(
     }
 }
 
-/// Where a request may go: to the router, or the platforms' old way, which has no use for its layers.
+/// The two paths of a request: the router, or the general path of sendsms, which does not need its layers.
 #[derive(Clone)]
 struct RequestPaths {
     router: TowerToHyperService<Router>,
     app: App,
     general_path: Arc<GeneralPath>,
-    lanes: Arc<FastPath>,
+    fast_path: Arc<FastPath>,
 }
 
 impl RequestPaths {
-    fn new(app: App) -> RequestPaths {
-        let sendsms = app.sendsms.clone();
+    fn new(app: App, sendsms: Arc<SendSms>) -> RequestPaths {
         RequestPaths {
             router: TowerToHyperService::new(router::router(app.clone())),
             app,
             general_path: Arc::new(GeneralPath::new(sendsms.clone())),
-            lanes: Arc::new(FastPath::new(sendsms)),
+            fast_path: Arc::new(FastPath::new(sendsms)),
         }
     }
 
     async fn answer(self, request: Request<Incoming>, from: IpAddr) -> Result<Response<Body>, Infallible> {
         if request.uri().path() == PATH {
-            return Ok(self.general_path.answer(&self.app.large_bodies, request.map(Body::new), from).await);
+            return Ok(self.general_path.answer(&self.app.bodies, request.map(Body::new), from).await);
         }
         self.router.call(request).await
     }
 }
 
-/// A connection that begins as platforms' do takes the short cut as long as it keeps to it.
-async fn speak_plain(
+/// A connection whose first request is for sendsms is served by the fast path as long as all its requests
+/// are.
+async fn serve_plain(
     stream: TcpStream,
     peer: SocketAddr,
-    ways: RequestPaths,
+    paths: RequestPaths,
     mut stopping: watch::Receiver<bool>,
 ) {
     let mut beginning = [0; BEGINNING_OCTETS];
     let peeked = tokio::select! {
         peeked = tokio::time::timeout(HEAD_MAX, stream.peek(&mut beginning)) => peeked,
-        () = told(&mut stopping) => return,
+        () = stopped(&mut stopping) => return,
     };
     let Ok(Ok(octets)) = peeked else { return };
     if !is_for_fast_path(&beginning[..octets]) {
-        return speak(stream, peer, ways, stopping).await;
+        return serve_http(stream, peer, paths, stopping).await;
     }
-    let goes_on = ways.lanes.drive(stream, peer, stopping.clone()).await;
-    let goes_on = goes_on
+    let served = paths.fast_path.drive(stream, peer, stopping.clone()).await;
+    let rest = served
         .and_then(|rest| rest.map(|(stream, unread)| Ok((TcpStream::from_std(stream)?, unread))).transpose());
-    match goes_on {
+    match rest {
         Ok(None) => {}
         Ok(Some((stream, unread))) => {
             let (reads, writes) = stream.into_split();
             let unread = io::Cursor::new(unread);
-            speak(tokio::io::join(unread.chain(reads), writes), peer, ways, stopping).await;
+            serve_http(tokio::io::join(unread.chain(reads), writes), peer, paths, stopping).await;
         }
         Err(error) => tracing::debug!(%peer, %error, "a connection ended early"),
     }
@@ -243,18 +244,18 @@ fn set_nodelay(stream: &TcpStream, peer: SocketAddr) {
     }
 }
 
-async fn speak<S>(stream: S, peer: SocketAddr, ways: RequestPaths, mut stopping: watch::Receiver<bool>)
+async fn serve_http<S>(stream: S, peer: SocketAddr, paths: RequestPaths, mut stopping: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_MAX).max_buf_size(HEAD_OCTETS_MAX);
-    let service = service_fn(move |request| ways.clone().answer(request, peer.ip()));
+    let service = service_fn(move |request| paths.clone().answer(request, peer.ip()));
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => Some(ended),
-        () = told(&mut stopping) => None,
+        () = stopped(&mut stopping) => None,
     };
     let ended = match ended {
         Some(ended) => ended,
@@ -268,8 +269,8 @@ where
     }
 }
 
-/// Resolves when the server is told to stop.
-async fn told(stopping: &mut watch::Receiver<bool>) {
+/// Resolves when the server stops.
+async fn stopped(stopping: &mut watch::Receiver<bool>) {
     let _ = stopping.wait_for(|stop| *stop).await;
 }
 

@@ -1,11 +1,11 @@
-//! Answers, in Kannel's words.
+//! Answers with Kannel's texts.
 
-/// An answer: a status and a line of words. Nothing in it comes from the request.
+/// An answer: a status and a line of text. Nothing in it comes from the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct KannelAnswer {
     pub status: u16,
     pub words: &'static str,
-    /// Come again after so many seconds.
+    /// Retry-After, in seconds.
     pub retry_after_s: Option<u32>,
 }
 

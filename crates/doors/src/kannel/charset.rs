@@ -3,12 +3,12 @@
 use encoding_rs::{Encoding, REPLACEMENT, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use std::borrow::Cow;
 
-/// The octets are in a charset that we do not know by this name.
+/// There is no known charset of this name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct UnknownCharset;
 
-/// The characters of a text. Without a charset they are UTF-8; what is none is what people who say no charset
-/// mostly mean, windows-1252. Octets that are no characters become question marks, which every alphabet has.
+/// The characters of a text. Without a charset they are UTF-8 or, where they are not valid UTF-8,
+/// windows-1252. Octets that are no characters become question marks, which every alphabet has.
 pub(super) fn text<'a>(charset: Option<&[u8]>, octets: &'a [u8]) -> Result<Cow<'a, str>, UnknownCharset> {
     match charset.map(<[u8]>::trim_ascii).unwrap_or_default() {
         b"" => Ok(match std::str::from_utf8(octets) {
@@ -23,7 +23,7 @@ pub(super) fn text<'a>(charset: Option<&[u8]>, octets: &'a [u8]) -> Result<Cow<'
 fn decode<'a>(label: &[u8], octets: &'a [u8]) -> Result<Cow<'a, str>, UnknownCharset> {
     let label = label.to_ascii_lowercase();
     match label.as_slice() {
-        // Of unsaid order: a mark tells it, else it is that of the machines on which Kannel runs.
+        // The byte order is that of the byte order mark, or else that of the machines on which Kannel runs.
         b"utf-16" | b"utf16" | b"ucs-2" | b"ucs2" => Ok(UTF_16LE.decode(octets).0),
         b"ucs-2be" | b"utf16be" => Ok(UTF_16BE.decode_with_bom_removal(octets).0),
         b"ucs-2le" | b"utf16le" => Ok(UTF_16LE.decode_with_bom_removal(octets).0),

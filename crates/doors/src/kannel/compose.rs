@@ -28,9 +28,9 @@ const META_DATA_OCTETS_MAX: usize = 8_000;
 const DLR_MASK_MAX: i32 = 66;
 /// `priority` from which on a message takes the urgent lane: "urgent" in every network of SMPP 3.4, 5.2.14.
 const URGENT_FROM: i32 = 2;
-/// How long a message is tried that says no `validity`, in seconds.
+/// Validity of a message without a `validity`, in seconds.
 const VALIDITY_S: i64 = 48 * 3_600;
-/// How long a message may be tried or wait at most, in seconds; who says more gets this.
+/// The longest validity and deferral, in seconds; a longer one is cut to this.
 const VALIDITY_S_MAX: i64 = 30 * 86_400;
 
 /// Bits of `esm_class`: a reply path (SMPP 3.4, 5.2.12).
@@ -46,7 +46,7 @@ pub(super) struct Composed {
     pub message: Message,
 }
 
-/// What is wrong is told in the order in which Kannel looks, after the user and the presence of a receiver.
+/// Checks the parameters in Kannel's order, after the user and the presence of a receiver.
 pub(super) fn compose(
     params: &Params<'_>,
     platform: &PlatformSettings,
@@ -60,9 +60,9 @@ pub(super) fn compose(
     ranges(params)?;
     let text = text(params, udh)?;
     let minutes = |given: i32| i64::from(given).saturating_mul(60).min(VALIDITY_S_MAX);
-    let not_before = params.deferred.map(|given| now.plus_s(minutes(given)));
-    let valid_s = params.validity.map_or(VALIDITY_S, minutes);
-    let urgent = params.priority.is_some_and(|priority| priority >= URGENT_FROM);
+    let not_before = params.numbers.deferred.map(|given| now.plus_s(minutes(given)));
+    let valid_s = params.numbers.validity.map_or(VALIDITY_S, minutes);
+    let urgent = params.numbers.priority.is_some_and(|priority| priority >= URGENT_FROM);
     let message = Message {
         account: platform.account.clone(),
         party: MessageClient::Platform(platform.username.clone()),
@@ -76,16 +76,16 @@ pub(super) fn compose(
             text,
             udh: udh.into(),
             service_type: service_type(params),
-            esm_class: if params.rpi.is_some_and(|rpi| rpi > 0) { REPLY_PATH } else { 0 },
-            protocol_id: params.pid.unwrap_or(0) as u8,
-            priority_flag: params.priority.map(|priority| priority as u8),
+            esm_class: if params.numbers.rpi.is_some_and(|rpi| rpi > 0) { REPLY_PATH } else { 0 },
+            protocol_id: params.numbers.pid.unwrap_or(0) as u8,
+            priority_flag: params.numbers.priority.map(|priority| priority as u8),
             replace_if_present: false,
             registered_delivery: registered_delivery(params),
             tlvs: Box::default(),
         },
         not_before,
         // Without a validity of its own, the time a message waits does not count.
-        expires: match (params.validity, not_before) {
+        expires: match (params.numbers.validity, not_before) {
             (None, Some(not_before)) => not_before.plus_s(valid_s),
             _ => now.plus_s(valid_s),
         },
@@ -105,7 +105,7 @@ fn header<'p>(params: &'p Params<'_>) -> Result<&'p [u8], KannelAnswer> {
         Some(_) if udh.len() > USER_DATA_OCTETS_MAX => {
             Err(KannelAnswer::wrong("UDH field is too long, rejected"))
         }
-        // The octet that tells its length is not part of it.
+        // The length octet is not part of it.
         Some((_, rest)) => Ok(rest),
     }
 }
@@ -181,52 +181,52 @@ fn dlr_url<'p>(params: &'p Params<'_>) -> Result<Cow<'p, str>, KannelAnswer> {
 
 fn ranges(params: &Params<'_>) -> Result<(), KannelAnswer> {
     let checks = [
-        (params.dlr_mask, DLR_MASK_MAX, "DLR-Mask field misformed, rejected"),
-        (params.mclass, 3, "MClass field misformed, rejected"),
-        (params.pid, 255, "PID field misformed, rejected"),
-        (params.rpi, 2, "RPI field misformed, rejected"),
-        (params.alt_dcs, 1, "Alt-DCS field misformed, rejected"),
-        (params.mwi, 7, "MWI field misformed, rejected"),
-        (params.coding, 2, "Coding field misformed, rejected"),
-        (params.compress, 1, "Compress field misformed, rejected"),
-        (params.validity, i32::MAX, "Validity field misformed, rejected"),
-        (params.deferred, i32::MAX, "Deferred field misformed, rejected"),
-        (params.priority, 3, "Priority field misformed, rejected"),
+        (params.numbers.dlr_mask, DLR_MASK_MAX, "DLR-Mask field misformed, rejected"),
+        (params.numbers.mclass, 3, "MClass field misformed, rejected"),
+        (params.numbers.pid, 255, "PID field misformed, rejected"),
+        (params.numbers.rpi, 2, "RPI field misformed, rejected"),
+        (params.numbers.alt_dcs, 1, "Alt-DCS field misformed, rejected"),
+        (params.numbers.mwi, 7, "MWI field misformed, rejected"),
+        (params.numbers.coding, 2, "Coding field misformed, rejected"),
+        (params.numbers.compress, 1, "Compress field misformed, rejected"),
+        (params.numbers.validity, i32::MAX, "Validity field misformed, rejected"),
+        (params.numbers.deferred, i32::MAX, "Deferred field misformed, rejected"),
+        (params.numbers.priority, 3, "Priority field misformed, rejected"),
     ];
     let wrong = checks.iter().find(|(value, max, _)| value.is_some_and(|value| value < 0 || value > *max));
     wrong.map_or(Ok(()), |(_, _, words)| Err(KannelAnswer::wrong(words)))
 }
 
-/// Without a coding, and with nothing that asks for one, the gateway chooses it. Else it is Kannel's octet
-/// for octet.
+/// Without a coding, and without a parameter that requires one, the gateway chooses it. Otherwise it is
+/// Kannel's, octet for octet.
 fn text(params: &Params<'_>, udh: &[u8]) -> Result<ShortText, KannelAnswer> {
-    let said = params.text.as_deref().unwrap_or_default();
-    if said.len() > TEXT_OCTETS_MAX {
+    let content = params.text.as_deref().unwrap_or_default();
+    if content.len() > TEXT_OCTETS_MAX {
         return Err(KannelAnswer::wrong("Message too long, rejected"));
     }
     let characters = || {
-        let text = charset::text(params.charset.as_deref(), said);
+        let text = charset::text(params.charset.as_deref(), content);
         text.map_err(|_| KannelAnswer::wrong("Charset or body misformed, rejected"))
     };
-    let octets: Vec<u8> = match params.coding {
+    let octets: Vec<u8> = match params.numbers.coding {
         None if udh.is_empty() && is_free(params) => {
             let text = characters()?;
-            if params.mclass.is_none() || !gsm7::can_encode(&text) {
+            if params.numbers.mclass.is_none() || !gsm7::can_encode(&text) {
                 return Ok(ShortText::Text {
                     text: text.into(),
-                    class: params.mclass.map(|class| class as u8),
+                    class: params.numbers.mclass.map(|class| class as u8),
                 });
             }
             septets(&text)
         }
-        Some(1) => said.to_vec(),
-        None if !udh.is_empty() => said.to_vec(),
+        Some(1) => content.to_vec(),
+        None if !udh.is_empty() => content.to_vec(),
         // Octets without a charset are UTF-16 already.
-        Some(2) if params.charset.as_deref().unwrap_or_default().is_empty() => said.to_vec(),
+        Some(2) if params.charset.as_deref().unwrap_or_default().is_empty() => content.to_vec(),
         Some(2) => characters()?.encode_utf16().flat_map(u16::to_be_bytes).collect(),
         _ => septets(&characters()?),
     };
-    let coding = params.coding.unwrap_or(i32::from(!udh.is_empty())) as u8;
+    let coding = params.numbers.coding.unwrap_or(i32::from(!udh.is_empty())) as u8;
     let bits = if coding == 0 { 7 } else { 8 };
     let front = if udh.is_empty() { 0 } else { udh.len() + 1 };
     if !udh.is_empty() && octets.len() * bits > (USER_DATA_OCTETS_MAX - front) * 8 {
@@ -238,9 +238,9 @@ fn text(params: &Params<'_>, udh: &[u8]) -> Result<ShortText, KannelAnswer> {
     })
 }
 
-/// Whether nothing asks for a `data_coding` that the gateway would not choose.
+/// Whether no parameter requires a `data_coding` that the gateway would not choose.
 fn is_free(params: &Params<'_>) -> bool {
-    params.mwi.is_none() && params.alt_dcs != Some(1) && params.compress != Some(1)
+    params.numbers.mwi.is_none() && params.numbers.alt_dcs != Some(1) && params.numbers.compress != Some(1)
 }
 
 /// The GSM alphabet, with a question mark for each character that it lacks.
@@ -258,9 +258,9 @@ fn septets(text: &str) -> Vec<u8> {
 }
 
 /// As Kannel makes it (TS 23.038, 4): message waiting before everything else, a message class by its own
-/// group of codings, which does not know UCS-2.
+/// group of codings, which has no UCS-2.
 fn data_coding(params: &Params<'_>, coding: u8, is_empty: bool) -> u8 {
-    if let Some(mwi) = params.mwi {
+    if let Some(mwi) = params.numbers.mwi {
         let kind = mwi as u8 & 3;
         return match (mwi & 4 != 0, is_empty, coding) {
             (true, _, _) => 0xC0 | kind,
@@ -269,9 +269,9 @@ fn data_coding(params: &Params<'_>, coding: u8, is_empty: bool) -> u8 {
             (false, false, _) => 0xE8 | kind,
         };
     }
-    let class = params.mclass.map(|class| class as u8);
-    let compress = params.compress == Some(1);
-    let own_group = (class.is_some() || params.alt_dcs == Some(1)) && coding != 2 && !compress;
+    let class = params.numbers.mclass.map(|class| class as u8);
+    let compress = params.numbers.compress == Some(1);
+    let own_group = (class.is_some() || params.numbers.alt_dcs == Some(1)) && coding != 2 && !compress;
     if own_group {
         return 0xF0 | coding << 2 | class.unwrap_or(1);
     }
@@ -285,9 +285,9 @@ fn service_type(params: &Params<'_>) -> Box<str> {
     if fits { binfo.into() } else { "".into() }
 }
 
-/// Where a platform wants to hear nothing of the device, the route decides.
+/// Without a request for reports of the device, the route decides.
 fn registered_delivery(params: &Params<'_>) -> Option<u8> {
-    let mask = params.dlr_mask.unwrap_or(0) as u8;
+    let mask = params.numbers.dlr_mask.unwrap_or(0) as u8;
     let buffered = mask & DlrRequest::BUFFERED != 0;
     let wanted = mask & (DlrRequest::DELIVERED | DlrRequest::FAILED) != 0 || buffered;
     wanted.then_some(if buffered { RECEIPT | INTERMEDIATE } else { RECEIPT })
@@ -304,8 +304,8 @@ fn tell(
         | DlrRequest::BUFFERED
         | DlrRequest::ACCEPTED
         | DlrRequest::REFUSED;
-    let mut mask = params.dlr_mask.unwrap_or(0) as u8 & all;
-    // Who wants to hear of failures hears of refusals.
+    let mut mask = params.numbers.dlr_mask.unwrap_or(0) as u8 & all;
+    // A request for failures includes refusals.
     if mask & DlrRequest::FAILED != 0 {
         mask |= DlrRequest::REFUSED;
     }

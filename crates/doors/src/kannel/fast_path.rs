@@ -1,10 +1,10 @@
-//! The short cut: a connection that carries nothing but requests for [`super::PATH`] over plain HTTP/1.1 is
-//! served by one task on a runtime of one core, without a task, a router or a layer for each request.
-//! Whatever is unusual goes on where everything else goes, with what was read of it.
+//! Fast path: a connection that carries nothing but requests for [`super::PATH`] over plain HTTP/1.1 is
+//! served by one task on a runtime of one core, without a task, a router or a layer for each request. A
+//! connection with any other request goes on to the HTTP server, with the octets already read.
 
 use super::queue::MessageQueue;
 use super::reply::ReplyWriter;
-use super::{Ask, Headers, PATH, SendSms, Step};
+use super::{Headers, PATH, PendingAnswer, SendSms, SendSmsRequest};
 use bytes::{Buf, BytesMut};
 use net::Cores;
 use std::io;
@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until};
 
 /// A connection that sends nothing for so long is closed.
 const IDLE_MAX: Duration = Duration::from_secs(60);
-/// Octets of a request on the short cut, head and body; longer ones take the other road.
+/// Octets of a request on the fast path, head and body; longer ones take the general path.
 const REQUEST_OCTETS_MAX: usize = 60 << 10;
 /// Headers of such a request.
 const HEADERS_MAX: usize = 32;
@@ -47,7 +47,7 @@ impl Queues {
     }
 }
 
-/// A connection that goes on elsewhere, and what was read of it and not answered.
+/// A connection that the HTTP server goes on with, and the octets read and not answered.
 pub(crate) type GoesOn = (std::net::TcpStream, BytesMut);
 
 impl FastPath {
@@ -66,14 +66,14 @@ impl FastPath {
                 Some(Started { cores, queues })
             }
             Err(error) => {
-                tracing::warn!(%error, "no runtimes for platforms' requests; they take the long road");
+                tracing::warn!(%error, "no runtimes for platforms' requests: the general path serves them");
                 None
             }
         };
         self.started.get_or_init(start).as_ref()
     }
 
-    /// Serves a connection as long as it keeps to the short cut. Nothing: it is over.
+    /// Serves a connection as long as its requests fit the fast path. Nothing: it is over.
     pub(crate) async fn drive(
         &self,
         stream: TcpStream,
@@ -117,18 +117,18 @@ struct FastPathConnection {
     from: IpAddr,
 }
 
-/// What stands at the front of the buffer.
+/// The front of the buffer.
 enum Front {
     /// Not all of a request.
     Part,
-    /// A request for the other road, or none at all.
+    /// A request for another path, or none at all.
     Other,
     /// A request, read and put into the queue.
     Taken(TakenRequest),
 }
 
 struct TakenRequest {
-    step: Step,
+    step: PendingAnswer,
     octets: usize,
     is_post: bool,
     closes: bool,
@@ -136,7 +136,7 @@ struct TakenRequest {
 
 impl FastPathConnection {
     async fn serve(mut self, mut stopping: watch::Receiver<bool>) -> io::Result<Option<GoesOn>> {
-        let mut told = pin!(stopping.wait_for(|stop| *stop));
+        let mut stopped = pin!(stopping.wait_for(|stop| *stop));
         let mut idle = pin!(sleep_until(Instant::now() + IDLE_MAX));
         let mut reply = ReplyWriter::default();
         let mut last = Instant::now();
@@ -170,7 +170,7 @@ impl FastPathConnection {
                             }
                             idle.as_mut().reset(last + IDLE_MAX);
                         }
-                        _ = told.as_mut() => return Ok(None),
+                        _ = stopped.as_mut() => return Ok(None),
                     }
                 }
             }
@@ -212,18 +212,23 @@ fn front(unread: &[u8], sendsms: &SendSms, queue: &MessageQueue, from: IpAddr) -
         return Front::Other;
     }
     let Some(body) = unread.get(head..octets) else { return Front::Part };
-    let ask = Ask { is_post, query: query.as_bytes(), headers: &*request.headers, body, from };
-    Front::Taken(TakenRequest { step: sendsms.take(&ask, queue), octets, is_post, closes: framing.closes })
+    let request = SendSmsRequest { is_post, query: query.as_bytes(), headers: &*request.headers, body, from };
+    Front::Taken(TakenRequest {
+        step: sendsms.take(&request, queue),
+        octets,
+        is_post,
+        closes: framing.closes,
+    })
 }
 
-/// How a request ends, and whether the connection does.
+/// Length of a request's body, and whether the connection ends with it.
 struct Framing {
     body_octets: usize,
     closes: bool,
 }
 
 impl Framing {
-    /// Nothing where a header says something that the short cut does not do.
+    /// Nothing if a header requires more than the fast path does.
     fn of(headers: &[httparse::Header<'_>]) -> Option<Framing> {
         let (mut body_octets, mut closes) = (None, false);
         for header in headers {

@@ -1,16 +1,15 @@
-//! The road for every request that the short cut does not take: TLS, bodies in pieces, clients with habits of
-//! their own.
+//! General path of sendsms, for every request that does not fit the fast path: TLS, chunked bodies, unusual
+//! headers.
 
 use super::answer::KannelAnswer;
 use super::queue::MessageQueue;
-use super::{Ask, BODY_OCTETS_MAX, Headers, SendSms};
-use crate::http::body;
+use super::{BODY_OCTETS_MAX, Headers, SendSms, SendSmsRequest};
+use crate::http::request::body::BodyLimits;
 use axum::body::Body;
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use std::net::IpAddr;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 impl Headers for HeaderMap {
@@ -21,7 +20,7 @@ impl Headers for HeaderMap {
     }
 }
 
-/// The old way, as the service of every connection holds it.
+/// The general path, as the service of every connection holds it.
 pub(crate) struct GeneralPath {
     sendsms: Arc<SendSms>,
     queue: MessageQueue,
@@ -37,23 +36,18 @@ impl GeneralPath {
     /// Answers a request for [`super::PATH`].
     pub(crate) async fn answer(
         &self,
-        large_bodies: &Semaphore,
+        bodies: &BodyLimits,
         request: Request<Body>,
         from: IpAddr,
     ) -> Response<Body> {
         let began = Instant::now();
         let is_post = *request.method() == Method::POST;
-        let response = self.respond_to(large_bodies, request, from).await;
+        let response = self.respond_to(bodies, request, from).await;
         self.sendsms.meters.note(is_post, response.status().as_u16(), began.elapsed());
         response
     }
 
-    async fn respond_to(
-        &self,
-        large_bodies: &Semaphore,
-        request: Request<Body>,
-        from: IpAddr,
-    ) -> Response<Body> {
+    async fn respond_to(&self, bodies: &BodyLimits, request: Request<Body>, from: IpAddr) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let is_post = parts.method == Method::POST;
         if !is_post && !matches!(parts.method, Method::GET | Method::HEAD) {
@@ -63,7 +57,7 @@ impl GeneralPath {
         }
         let mut whole = Vec::new();
         if is_post {
-            match body::whole(&parts.headers, body, BODY_OCTETS_MAX, large_bodies).await {
+            match bodies.whole(&parts.headers, body, BODY_OCTETS_MAX).await {
                 Ok(body) => whole = body,
                 Err(problem) if problem.status() == StatusCode::PAYLOAD_TOO_LARGE => {
                     return respond(KannelAnswer::TOO_LARGE);
@@ -72,8 +66,8 @@ impl GeneralPath {
             }
         }
         let query = parts.uri.query().unwrap_or_default().as_bytes();
-        let ask = Ask { is_post, query, headers: &parts.headers, body: &whole, from };
-        let step = self.sendsms.take(&ask, &self.queue);
+        let request = SendSmsRequest { is_post, query, headers: &parts.headers, body: &whole, from };
+        let step = self.sendsms.take(&request, &self.queue);
         respond(step.answer().await)
     }
 }

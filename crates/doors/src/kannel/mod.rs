@@ -1,17 +1,16 @@
-//! `/cgi-bin/sendsms`: how platforms handed messages to Kannel's smsbox, and may go on to.
+//! Kannel's `/cgi-bin/sendsms`: the HTTP interface of its smsbox, for platforms that use it.
 //!
-//! What a request says is read by [`params`] and [`xml`], checked and turned into messages by [`compose`],
-//! and goes with what others bring at the same time into one append ([`queue`]). What Debian's Kannel answers
-//! to the same requests is recorded in `tools/it/tests/data/kannel_sendsms.json`, and the tests compare. The
-//! road that is mostly taken, plain HTTP on a connection that does nothing else, has a short cut
-//! ([`fast_path`]).
+//! A request is read by [`params`] and [`xml`], checked and turned into messages by [`compose`], and appended
+//! together with concurrent ones ([`queue`]). The answers of Debian's Kannel to the same requests are
+//! recorded in `tools/it/tests/data/kannel_sendsms.json`, and the tests compare. The usual case, plain HTTP
+//! on a connection that carries nothing else, is served by the [`fast_path`], everything else by the
+//! [`general_path`].
 
 mod answer;
 mod charset;
 mod compose;
 mod fast_path;
 mod general_path;
-mod intake;
 mod meters;
 mod params;
 mod platforms;
@@ -23,22 +22,22 @@ mod xml;
 
 pub(crate) use fast_path::{BEGINNING_OCTETS, FastPath, is_for_fast_path};
 pub(crate) use general_path::GeneralPath;
-pub use intake::MessageIntake;
 pub use platforms::{PLATFORMS_MAX, PlatformSettings, Platforms};
 
+use crate::MessageIntake;
 use answer::KannelAnswer;
 use arc_swap::ArcSwap;
 use compose::Composed;
 use engine::Clock;
 use meters::Meters;
 use params::Params;
-use platforms::Platform;
-use queue::{Done, MessageQueue};
+use platforms::AdmittedPlatform;
+use queue::{AppendDone, MessageQueue};
 use records::{Intake, Message, Timestamp};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Where it is.
+/// The path.
 pub(crate) const PATH: &str = "/cgi-bin/sendsms";
 /// A body is at most so many octets.
 const BODY_OCTETS_MAX: usize = 1 << 20;
@@ -52,7 +51,7 @@ pub(crate) struct SendSms {
 }
 
 /// A request, whole.
-struct Ask<'a, H: ?Sized> {
+struct SendSmsRequest<'a, H: ?Sized> {
     is_post: bool,
     /// Behind the question mark; empty if there is none.
     query: &'a [u8],
@@ -67,19 +66,19 @@ trait Headers {
     fn each<'h>(&'h self, take: &mut dyn FnMut(&'h str, &'h [u8]));
 }
 
-/// What a request comes to.
-enum Step {
-    /// That is all.
-    Say(KannelAnswer),
-    /// To be said once its messages are durable.
-    Wait(Done, KannelAnswer),
+/// The answer to a request, perhaps not due yet.
+enum PendingAnswer {
+    /// Due now.
+    Ready(KannelAnswer),
+    /// Due when the request's messages are durable.
+    AfterAppend(AppendDone, KannelAnswer),
 }
 
-impl Step {
+impl PendingAnswer {
     async fn answer(self) -> KannelAnswer {
         match self {
-            Step::Say(answer) => answer,
-            Step::Wait(done, answer) => match done.await {
+            PendingAnswer::Ready(answer) => answer,
+            PendingAnswer::AfterAppend(done, answer) => match done.await {
                 Ok(Ok(())) => answer,
                 _ => KannelAnswer::busy(RETRY_AFTER_S),
             },
@@ -87,7 +86,7 @@ impl Step {
     }
 }
 
-/// Whoever cannot be served now should come again after so long.
+/// Retry-After of a request that cannot be served now.
 const RETRY_AFTER_S: u32 = 5;
 
 impl SendSms {
@@ -104,18 +103,22 @@ impl SendSms {
     }
 
     /// Reads, checks, and puts into the queue.
-    fn take<H: Headers + ?Sized>(&self, ask: &Ask<'_, H>, queue: &MessageQueue) -> Step {
-        match self.judge(ask) {
-            Err(answer) => Step::Say(answer),
+    fn take<H: Headers + ?Sized>(
+        &self,
+        request: &SendSmsRequest<'_, H>,
+        queue: &MessageQueue,
+    ) -> PendingAnswer {
+        match self.judge(request) {
+            Err(answer) => PendingAnswer::Ready(answer),
             Ok(judged) => self.put(judged, queue),
         }
     }
 
-    fn judge<H: Headers + ?Sized>(&self, ask: &Ask<'_, H>) -> Result<Judged, KannelAnswer> {
-        let request = read(ask)?;
-        let platform = self.admit(&request.params, ask.from)?;
-        request.check_receiver()?;
-        let composed = compose::compose(&request.params, &platform.settings, self.now())?;
+    fn judge<H: Headers + ?Sized>(&self, request: &SendSmsRequest<'_, H>) -> Result<Judged, KannelAnswer> {
+        let read = read(request)?;
+        let platform = self.admit(&read.params, request.from)?;
+        read.check_receiver()?;
+        let composed = compose::compose(&read.params, &platform.settings, self.now())?;
         if self.intake.is_behind() {
             return Err(KannelAnswer::busy(RETRY_AFTER_S));
         }
@@ -124,7 +127,7 @@ impl SendSms {
         Ok(judged)
     }
 
-    fn admit(&self, params: &Params<'_>, from: IpAddr) -> Result<Arc<Platform>, KannelAnswer> {
+    fn admit(&self, params: &Params<'_>, from: IpAddr) -> Result<Arc<AdmittedPlatform>, KannelAnswer> {
         let (Some(username), Some(password)) = (&params.username, &params.password) else {
             return Err(KannelAnswer::NOT_ADMITTED);
         };
@@ -132,8 +135,8 @@ impl SendSms {
         platforms.admit(username, password, from).cloned().ok_or(KannelAnswer::NOT_ADMITTED)
     }
 
-    /// As with Kannel, how the first of several receivers fares is the answer, and each of the others fares
-    /// on its own: who cannot be reached is told of as refused.
+    /// As with Kannel, the result of the first of several receivers is the answer; an unroutable one among
+    /// the others is reported as refused.
     fn judge_routes(&self, composed: Composed) -> Result<Judged, KannelAnswer> {
         let Composed { receivers, message } = composed;
         let is_routable = |to: &String| {
@@ -148,36 +151,36 @@ impl SendSms {
         Ok(Judged { receivers, message, answer })
     }
 
-    fn put(&self, judged: Judged, queue: &MessageQueue) -> Step {
+    fn put(&self, judged: Judged, queue: &MessageQueue) -> PendingAnswer {
         let Judged { mut receivers, message, answer } = judged;
         let last = receivers.pop().unwrap_or_default();
         let others = receivers.into_iter().map(|to| Message { to, ..message.clone() });
         let all: Vec<Message> = others.collect();
         let records = all.into_iter().chain(std::iter::once(Message { to: last, ..message }));
         match queue.put(records.map(|message| Intake::Message(Box::new(message)))) {
-            Ok(done) => Step::Wait(done, answer),
-            Err(_) => Step::Say(KannelAnswer::busy(RETRY_AFTER_S)),
+            Ok(done) => PendingAnswer::AfterAppend(done, answer),
+            Err(_) => PendingAnswer::Ready(KannelAnswer::busy(RETRY_AFTER_S)),
         }
     }
 }
 
-/// Good in itself: what goes to the engine, and what is said then.
+/// A valid request: the messages for the engine, and the answer once they are durable.
 struct Judged {
     receivers: Vec<String>,
     message: Message,
     answer: KannelAnswer,
 }
 
-/// What was read of a request.
-struct Request<'a> {
+/// Parameters that were read from a request.
+struct ReadRequest<'a> {
     params: Params<'a>,
-    /// Kannel's words for a missing receiver differ between the two.
+    /// Kannel's texts for a missing receiver differ between the two.
     is_post: bool,
-    /// A body that Kannel takes the message from, but only refuses.
+    /// A body of a type that Kannel reads, but always refuses.
     is_page: bool,
 }
 
-impl Request<'_> {
+impl ReadRequest<'_> {
     fn check_receiver(&self) -> Result<(), KannelAnswer> {
         let params = &self.params;
         match &params.to {
@@ -190,13 +193,13 @@ impl Request<'_> {
     }
 }
 
-fn read<'a, H: Headers + ?Sized>(ask: &Ask<'a, H>) -> Result<Request<'a>, KannelAnswer> {
-    if !ask.is_post {
-        return Ok(Request { params: Params::of_query(ask.query), is_post: false, is_page: false });
+fn read<'a, H: Headers + ?Sized>(request: &SendSmsRequest<'a, H>) -> Result<ReadRequest<'a>, KannelAnswer> {
+    if !request.is_post {
+        return Ok(ReadRequest { params: Params::of_query(request.query), is_post: false, is_page: false });
     }
     let mut params = Params::default();
     let (mut has_headers, mut content_type) = (false, &b""[..]);
-    ask.headers.each(&mut |name, value| {
+    request.headers.each(&mut |name, value| {
         if name.eq_ignore_ascii_case("content-type") {
             content_type = value;
         } else {
@@ -206,26 +209,26 @@ fn read<'a, H: Headers + ?Sized>(ask: &Ask<'a, H>) -> Result<Request<'a>, Kannel
     let (media, charset) = media_type(content_type);
     match media.to_ascii_lowercase().as_slice() {
         b"application/x-www-form-urlencoded" => {
-            let params = Params::of_query(ask.body).or(Params::of_query(ask.query));
-            Ok(Request { params, is_post: false, is_page: false })
+            let params = Params::of_query(request.body).or(Params::of_query(request.query));
+            Ok(ReadRequest { params, is_post: false, is_page: false })
         }
-        b"text/plain" | b"application/octet-stream" | b"" if ask.body.is_empty() && !has_headers => {
-            Ok(Request { params: Params::of_query(ask.query), is_post: false, is_page: false })
+        b"text/plain" | b"application/octet-stream" | b"" if request.body.is_empty() && !has_headers => {
+            Ok(ReadRequest { params: Params::of_query(request.query), is_post: false, is_page: false })
         }
         b"text/plain" => {
-            params.text = Some(ask.body.into());
+            params.text = Some(request.body.into());
             params.charset = charset.map(Into::into);
-            Ok(Request { params, is_post: true, is_page: false })
+            Ok(ReadRequest { params, is_post: true, is_page: false })
         }
         b"application/octet-stream" | b"" => {
-            params.text = Some(ask.body.into());
-            params.coding = params.coding.or(Some(1));
-            Ok(Request { params, is_post: true, is_page: false })
+            params.text = Some(request.body.into());
+            params.numbers.coding = params.numbers.coding.or(Some(1));
+            Ok(ReadRequest { params, is_post: true, is_page: false })
         }
         b"text/xml" | b"application/xml" => {
-            Ok(Request { params: xml::params(ask.body), is_post: true, is_page: false })
+            Ok(ReadRequest { params: xml::params(request.body), is_post: true, is_page: false })
         }
-        b"text/html" | b"text/vnd.wap.wml" => Ok(Request { params, is_post: true, is_page: true }),
+        b"text/html" | b"text/vnd.wap.wml" => Ok(ReadRequest { params, is_post: true, is_page: true }),
         _ => Err(KannelAnswer::WRONG_TYPE),
     }
 }

@@ -3,40 +3,46 @@
 
 use std::borrow::Cow;
 
-/// A value as it was meant, without its escapes.
-pub(super) type Value<'a> = Option<Cow<'a, [u8]>>;
+/// A decoded value.
+pub(super) type ParamValue<'a> = Option<Cow<'a, [u8]>>;
 /// A number; nothing where it was not given, is no number, or is -1, which Kannel takes for nothing.
-pub(super) type Number = Option<i32>;
+pub(super) type ParamNumber = Option<i32>;
 
-/// Everything a request may say.
+/// All parameters of a request.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Params<'a> {
-    pub username: Value<'a>,
-    pub password: Value<'a>,
+    pub username: ParamValue<'a>,
+    pub password: ParamValue<'a>,
     /// Receivers, blanks between them.
-    pub to: Value<'a>,
+    pub to: ParamValue<'a>,
     /// Receivers as XML lists them: each is one, blanks and all. If there are any, `to` does not count.
     pub to_list: Vec<Vec<u8>>,
-    pub from: Value<'a>,
-    pub text: Value<'a>,
-    pub charset: Value<'a>,
-    pub udh: Value<'a>,
-    pub smsc: Value<'a>,
-    pub dlr_url: Value<'a>,
-    pub account: Value<'a>,
-    pub binfo: Value<'a>,
-    pub meta_data: Value<'a>,
-    pub coding: Number,
-    pub mclass: Number,
-    pub mwi: Number,
-    pub compress: Number,
-    pub validity: Number,
-    pub deferred: Number,
-    pub dlr_mask: Number,
-    pub pid: Number,
-    pub alt_dcs: Number,
-    pub rpi: Number,
-    pub priority: Number,
+    pub from: ParamValue<'a>,
+    pub text: ParamValue<'a>,
+    pub charset: ParamValue<'a>,
+    pub udh: ParamValue<'a>,
+    pub smsc: ParamValue<'a>,
+    pub dlr_url: ParamValue<'a>,
+    pub account: ParamValue<'a>,
+    pub binfo: ParamValue<'a>,
+    pub meta_data: ParamValue<'a>,
+    pub numbers: NumericParams,
+}
+
+/// The parameters that are numbers.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NumericParams {
+    pub coding: ParamNumber,
+    pub mclass: ParamNumber,
+    pub mwi: ParamNumber,
+    pub compress: ParamNumber,
+    pub validity: ParamNumber,
+    pub deferred: ParamNumber,
+    pub dlr_mask: ParamNumber,
+    pub pid: ParamNumber,
+    pub alt_dcs: ParamNumber,
+    pub rpi: ParamNumber,
+    pub priority: ParamNumber,
 }
 
 impl<'a> Params<'a> {
@@ -44,7 +50,7 @@ impl<'a> Params<'a> {
     /// thing.
     pub(super) fn of_query(query: &'a [u8]) -> Params<'a> {
         let mut params = Params::default();
-        let mut older = Older::default();
+        let mut older = OlderNames::default();
         for pair in query.split(|octet| *octet == b'&').filter(|pair| !pair.is_empty()) {
             let equals = memchr(b'=', pair).unwrap_or(pair.len());
             let raw = pair.get(equals + 1..).unwrap_or_default();
@@ -53,7 +59,7 @@ impl<'a> Params<'a> {
         older.fill(params)
     }
 
-    /// Where these say nothing, what `others` say.
+    /// These parameters, and those of `others` where they are absent.
     pub(super) fn or(self, others: Params<'a>) -> Params<'a> {
         Params {
             username: self.username.or(others.username),
@@ -69,21 +75,11 @@ impl<'a> Params<'a> {
             account: self.account.or(others.account),
             binfo: self.binfo.or(others.binfo),
             meta_data: self.meta_data.or(others.meta_data),
-            coding: self.coding.or(others.coding),
-            mclass: self.mclass.or(others.mclass),
-            mwi: self.mwi.or(others.mwi),
-            compress: self.compress.or(others.compress),
-            validity: self.validity.or(others.validity),
-            deferred: self.deferred.or(others.deferred),
-            dlr_mask: self.dlr_mask.or(others.dlr_mask),
-            pid: self.pid.or(others.pid),
-            alt_dcs: self.alt_dcs.or(others.alt_dcs),
-            rpi: self.rpi.or(others.rpi),
-            priority: self.priority.or(others.priority),
+            numbers: self.numbers.or(others.numbers),
         }
     }
 
-    fn take(&mut self, name: &[u8], raw: &'a [u8], older: &mut Older<'a>) {
+    fn take(&mut self, name: &[u8], raw: &'a [u8], older: &mut OlderNames<'a>) {
         let place = match name {
             b"username" => &mut self.username,
             b"password" => &mut self.password,
@@ -110,23 +106,7 @@ impl<'a> Params<'a> {
         first(place, || unescape(raw));
     }
 
-    /// The number with this place in [`NUMBERS`].
-    fn number(&mut self, place: usize) -> &mut Number {
-        match NUMBERS[place] {
-            "coding" => &mut self.coding,
-            "mclass" => &mut self.mclass,
-            "mwi" => &mut self.mwi,
-            "compress" => &mut self.compress,
-            "validity" => &mut self.validity,
-            "deferred" => &mut self.deferred,
-            "pid" => &mut self.pid,
-            "alt-dcs" => &mut self.alt_dcs,
-            "rpi" => &mut self.rpi,
-            _ => &mut self.priority,
-        }
-    }
-
-    /// Takes a header; false if it is none of ours.
+    /// Takes a header; false if it is not one of Kannel's.
     pub(super) fn take_header(&mut self, name: &str, value: &'a [u8]) -> bool {
         let front = name.get(..HEADER_PREFIX.len());
         if !front.is_some_and(|front| front.eq_ignore_ascii_case(HEADER_PREFIX)) {
@@ -149,12 +129,12 @@ impl<'a> Params<'a> {
                 return true;
             }
             "dlr-mask" => {
-                self.dlr_mask = number(value);
+                self.numbers.dlr_mask = number(value);
                 return true;
             }
             other => {
                 let Some(place) = NUMBERS.iter().position(|known| *known == other) else { return false };
-                *self.number(place) = number(value);
+                *self.numbers.at(place) = number(value);
                 return true;
             }
         };
@@ -163,7 +143,42 @@ impl<'a> Params<'a> {
     }
 }
 
-/// What every header of Kannel's begins with.
+impl NumericParams {
+    /// These parameters, and those of `others` where they are absent.
+    fn or(self, others: NumericParams) -> NumericParams {
+        NumericParams {
+            coding: self.coding.or(others.coding),
+            mclass: self.mclass.or(others.mclass),
+            mwi: self.mwi.or(others.mwi),
+            compress: self.compress.or(others.compress),
+            validity: self.validity.or(others.validity),
+            deferred: self.deferred.or(others.deferred),
+            dlr_mask: self.dlr_mask.or(others.dlr_mask),
+            pid: self.pid.or(others.pid),
+            alt_dcs: self.alt_dcs.or(others.alt_dcs),
+            rpi: self.rpi.or(others.rpi),
+            priority: self.priority.or(others.priority),
+        }
+    }
+
+    /// The number with this place in [`NUMBERS`].
+    fn at(&mut self, place: usize) -> &mut ParamNumber {
+        match NUMBERS[place] {
+            "coding" => &mut self.coding,
+            "mclass" => &mut self.mclass,
+            "mwi" => &mut self.mwi,
+            "compress" => &mut self.compress,
+            "validity" => &mut self.validity,
+            "deferred" => &mut self.deferred,
+            "pid" => &mut self.pid,
+            "alt-dcs" => &mut self.alt_dcs,
+            "rpi" => &mut self.rpi,
+            _ => &mut self.priority,
+        }
+    }
+}
+
+/// Prefix of Kannel's headers.
 const HEADER_PREFIX: &str = "X-Kannel-";
 /// Parameters that are numbers, but for the mask, which has two names.
 const NUMBERS: [&str; 10] =
@@ -175,29 +190,29 @@ fn number_named(name: &[u8]) -> Option<usize> {
 
 /// Values under older names, and numbers not yet read.
 #[derive(Default)]
-struct Older<'a> {
-    user: Value<'a>,
-    pass: Value<'a>,
-    dlr_url: Value<'a>,
-    dlr_mask: [Value<'a>; 2],
-    numbers: [Value<'a>; NUMBERS.len()],
+struct OlderNames<'a> {
+    user: ParamValue<'a>,
+    pass: ParamValue<'a>,
+    dlr_url: ParamValue<'a>,
+    dlr_mask: [ParamValue<'a>; 2],
+    numbers: [ParamValue<'a>; NUMBERS.len()],
 }
 
-impl<'a> Older<'a> {
+impl<'a> OlderNames<'a> {
     fn fill(self, mut params: Params<'a>) -> Params<'a> {
         params.username = params.username.or(self.user);
         params.password = params.password.or(self.pass);
         params.dlr_url = params.dlr_url.or(self.dlr_url);
         let [newer, older] = self.dlr_mask;
-        params.dlr_mask = newer.or(older).and_then(|value| number(&value));
+        params.numbers.dlr_mask = newer.or(older).and_then(|value| number(&value));
         for (place, value) in self.numbers.into_iter().enumerate() {
-            *params.number(place) = value.and_then(|value| number(&value));
+            *params.numbers.at(place) = value.and_then(|value| number(&value));
         }
         params
     }
 }
 
-fn first<'a>(place: &mut Value<'a>, value: impl FnOnce() -> Cow<'a, [u8]>) {
+fn first<'a>(place: &mut ParamValue<'a>, value: impl FnOnce() -> Cow<'a, [u8]>) {
     if place.is_none() {
         *place = Some(value());
     }
@@ -216,8 +231,7 @@ fn with_plus(raw: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Takes `%41` and `+` for what they mean. An escape that is none stays as it is; one that is cut off at the
-/// end goes.
+/// Decodes `%41` and `+`. An invalid escape stays as it is; one that is cut off at the end is dropped.
 pub(super) fn unescape(raw: &[u8]) -> Cow<'_, [u8]> {
     let Some(start) = raw.iter().position(|octet| matches!(octet, b'%' | b'+')) else {
         return Cow::Borrowed(raw);
@@ -261,8 +275,8 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|value| value as u8)
 }
 
-/// As `scanf` reads `%d`: blanks, a sign, digits, and whatever behind them. -1 is nothing.
-pub(super) fn number(value: &[u8]) -> Number {
+/// Reads a number as `scanf` reads `%d`: blanks, a sign, digits; the rest is ignored. -1 is nothing.
+pub(super) fn number(value: &[u8]) -> ParamNumber {
     let text = value.trim_ascii_start();
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
@@ -307,7 +321,7 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_scanf_reads_them() {
-        let cases: [(&[u8], Number); 10] = [
+        let cases: [(&[u8], ParamNumber); 10] = [
             (b"1", Some(1)),
             (b" 1", Some(1)),
             (b"+1", Some(1)),
@@ -339,7 +353,7 @@ mod tests {
         assert_eq!(params.username.as_deref(), Some(&b"new"[..]));
         assert_eq!(params.password.as_deref(), Some(&b"p"[..]));
         assert_eq!(params.text.as_deref(), Some(&b"a"[..]));
-        assert_eq!((params.dlr_mask, params.coding), (Some(2), None));
+        assert_eq!((params.numbers.dlr_mask, params.numbers.coding), (Some(2), None));
     }
 
     #[test]

@@ -17,23 +17,23 @@ pub const PLATFORMS_MAX: usize = 10_000;
 const LIST_MAX: usize = 1_000;
 /// Octets of a username or password at most.
 const NAME_OCTETS_MAX: usize = 128;
-/// A platform may be so far ahead of its rate, in microseconds: what it may send at once.
+/// A platform may be so far ahead of its rate, in microseconds: the burst.
 const AHEAD_US_MAX: i64 = 1_000_000;
 
-/// `[[platform]]`: a platform of the old HTTP way.
+/// `[[platform]]`: a platform that uses sendsms.
 #[derive(Clone, PartialEq)]
 pub struct PlatformSettings {
-    /// Who it is.
+    /// Its name in requests.
     pub username: String,
-    /// And the proof.
+    /// The password.
     pub password: String,
-    /// Whose its messages are.
+    /// Account of its messages.
     pub account: String,
     /// Live or drill.
     pub mode: Mode,
-    /// Where messages from people go: an address with escapes. The engine's concern.
+    /// URL for inbound messages, with escapes. Used by the engine.
     pub callback: Option<String>,
-    /// Our numbers that it hears, or their beginnings; empty: any. The engine's concern.
+    /// Our numbers whose inbound messages it gets, or their beginnings; empty: any. Used by the engine.
     pub numbers: Vec<String>,
     /// From where it may come, addresses or networks such as `10.0.0.0/8`; empty: from anywhere.
     pub allowed_ips: Vec<String>,
@@ -41,7 +41,7 @@ pub struct PlatformSettings {
     pub rate: f64,
     /// The sender of messages that name none; without it the route's own.
     pub sender: Option<String>,
-    /// Where reports go of messages that ask for them and name no `dlr-url`.
+    /// URL for reports of messages that request them and have no `dlr-url`.
     pub dlr_url: Option<String>,
 }
 
@@ -76,15 +76,15 @@ impl fmt::Debug for PlatformSettings {
 }
 
 /// The platforms as the door looks them up. A reload makes a new one; a platform that did not change keeps
-/// what it used of its rate.
+/// the used part of its rate.
 #[derive(Debug, Default)]
 pub struct Platforms {
-    by_username: HashMap<String, Arc<Platform>>,
+    by_username: HashMap<String, Arc<AdmittedPlatform>>,
 }
 
 /// One of them.
 #[derive(Debug)]
-pub(super) struct Platform {
+pub(super) struct AdmittedPlatform {
     pub settings: PlatformSettings,
     networks: Vec<AllowedIp>,
     /// Microseconds of a message at its rate; 0 is unlimited.
@@ -97,7 +97,7 @@ impl Platforms {
     /// Checks the settings.
     ///
     /// # Errors
-    /// What is wrong with each, as `platform[2].rate`.
+    /// The problems of each, with fields such as `platform[2].rate`.
     pub fn new(settings: Vec<PlatformSettings>) -> Result<Platforms, Vec<Problem>> {
         let mut platforms = Platforms::default();
         let mut problems = Vec::new();
@@ -106,7 +106,7 @@ impl Platforms {
         }
         for (place, settings) in settings.into_iter().take(PLATFORMS_MAX).enumerate() {
             let named = |field: &str| format!("platform[{place}].{field}");
-            match Platform::new(settings, &named) {
+            match AdmittedPlatform::new(settings, &named) {
                 Err(found) => problems.extend(found),
                 Ok(platform) => {
                     let username = platform.settings.username.clone();
@@ -120,7 +120,8 @@ impl Platforms {
         if problems.is_empty() { Ok(platforms) } else { Err(problems) }
     }
 
-    /// Goes on where `before` was: what a platform used of its rate is not given to it again by a reload.
+    /// Takes over the used part of each rate from `before`: a reload does not grant a platform its rate
+    /// again.
     #[must_use]
     pub fn after(mut self, before: &Platforms) -> Platforms {
         for (name, platform) in &mut self.by_username {
@@ -133,7 +134,12 @@ impl Platforms {
     }
 
     /// The platform, if name and password are right and it may come from there.
-    pub(super) fn admit(&self, username: &[u8], password: &[u8], from: IpAddr) -> Option<&Arc<Platform>> {
+    pub(super) fn admit(
+        &self,
+        username: &[u8],
+        password: &[u8],
+        from: IpAddr,
+    ) -> Option<&Arc<AdmittedPlatform>> {
         let platform = self.by_username.get(std::str::from_utf8(username).ok()?)?;
         let proven = same(platform.settings.password.as_bytes(), password);
         let allowed = platform.networks.is_empty() || platform.networks.iter().any(|net| net.holds(from));
@@ -141,8 +147,11 @@ impl Platforms {
     }
 }
 
-impl Platform {
-    fn new(settings: PlatformSettings, named: &dyn Fn(&str) -> String) -> Result<Platform, Vec<Problem>> {
+impl AdmittedPlatform {
+    fn new(
+        settings: PlatformSettings,
+        named: &dyn Fn(&str) -> String,
+    ) -> Result<AdmittedPlatform, Vec<Problem>> {
         let mut problems = Vec::new();
         for (field, value) in [("username", &settings.username), ("password", &settings.password)] {
             if value.is_empty() || value.len() > NAME_OCTETS_MAX {
@@ -169,10 +178,10 @@ impl Platform {
             return Err(problems);
         }
         let message_us = if settings.rate > 0.0 { (1e6 / settings.rate).ceil() as i64 } else { 0 };
-        Ok(Platform { settings, networks, message_us, due: Arc::default() })
+        Ok(AdmittedPlatform { settings, networks, message_us, due: Arc::default() })
     }
 
-    /// Counts messages against the rate, or says how many seconds to wait. A request is taken whole or not at
+    /// Counts messages against the rate, or returns the seconds to wait. A request is taken whole or not at
     /// all, so one of many receivers may go ahead of the rate, and the next ones wait for it.
     pub(super) fn pace(&self, messages: usize, now: Timestamp) -> Result<(), u32> {
         if self.message_us == 0 {

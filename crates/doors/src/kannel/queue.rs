@@ -1,7 +1,7 @@
 //! Queue appends the messages of concurrent requests in one append: each waits for the append its messages
 //! are in.
 
-use super::intake::MessageIntake;
+use crate::MessageIntake;
 use records::Intake;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,8 +14,8 @@ const WAITING_MAX: usize = 100_000;
 /// Octets of their records at most.
 const WAITING_OCTETS_MAX: usize = 64 << 20;
 
-/// An append that takes longer waits for a disk that is worth waiting with: the next one is held back a
-/// moment for those who come again at once.
+/// An append that takes longer waits for a disk that is worth waiting with: the next one is held back for
+/// requests that come again at once.
 const SLOW: Duration = Duration::from_millis(2);
 /// It is held back no longer than this; a timer is no finer.
 const HOLD_MAX: Duration = Duration::from_millis(1);
@@ -27,7 +27,7 @@ const PATIENCE_MAX: u32 = 64;
 pub(super) struct NotTaken;
 
 /// Resolves when a request's messages are durable.
-pub(super) type Done = oneshot::Receiver<Result<(), NotTaken>>;
+pub(super) type AppendDone = oneshot::Receiver<Result<(), NotTaken>>;
 
 /// The queue in front of an appender of its own.
 pub(super) struct MessageQueue(Arc<AppendShared>);
@@ -41,13 +41,13 @@ struct AppendShared {
     is_slow: AtomicBool,
 }
 
-/// Encoded records, one behind the other, and who waits for them.
+/// Encoded records, one behind the other, and the requests that wait for them.
 #[derive(Default)]
 struct QueuedRecords {
     octets: Vec<u8>,
     ends: Vec<usize>,
     requests: Vec<oneshot::Sender<Result<(), NotTaken>>>,
-    /// The appender wants to hear when there are so many requests.
+    /// The appender is woken at so many requests.
     wanted: usize,
 }
 
@@ -65,7 +65,7 @@ impl MessageQueue {
     }
 
     /// Puts a request's records into the next append.
-    pub(super) fn put(&self, records: impl Iterator<Item = Intake>) -> Result<Done, NotTaken> {
+    pub(super) fn put(&self, records: impl Iterator<Item = Intake>) -> Result<AppendDone, NotTaken> {
         let mut waiting = self.0.lock();
         if waiting.requests.len() >= WAITING_MAX || waiting.octets.len() >= WAITING_OCTETS_MAX {
             return Err(NotTaken);
@@ -94,7 +94,7 @@ impl Drop for MessageQueue {
 }
 
 impl AppendShared {
-    /// Has the appender woken at so many requests; tells how many there are.
+    /// Wakes the appender at so many requests; returns how many there are now.
     fn want(&self, requests: usize) -> usize {
         let mut waiting = self.lock();
         waiting.wanted = requests;
@@ -142,8 +142,9 @@ async fn run(shared: Arc<AppendShared>, intake: Arc<dyn MessageIntake>) {
     }
 }
 
-/// How many requests come again and again at the same time. While a disk syncs the messages of some, the
-/// others come, and without waiting for the first ones' next requests each would wait for two syncs.
+/// Estimate of the number of clients that send requests at the same time. While a disk syncs the messages of
+/// some, the others come, and without waiting for the first ones' next requests each would wait for two
+/// syncs.
 #[derive(Default)]
 struct ConcurrencyEstimate {
     size: usize,
@@ -153,7 +154,7 @@ struct ConcurrencyEstimate {
 }
 
 impl ConcurrencyEstimate {
-    /// How many to wait for, if it is worth it.
+    /// The number to wait for, if waiting is worth it.
     fn hold_for(&mut self, waiting: usize) -> Option<usize> {
         if !self.is_slow || waiting >= self.size {
             return None;
@@ -165,7 +166,7 @@ impl ConcurrencyEstimate {
         Some(self.size)
     }
 
-    /// Whether they came in time. If they do not, it is tried less and less.
+    /// Notes whether they came in time. If not, holding back is tried less and less.
     fn held(&mut self, came: bool) {
         self.misses = if came { 0 } else { (self.misses * 2).clamp(1, PATIENCE_MAX) };
         self.skips = self.misses;
@@ -188,12 +189,12 @@ async fn append(taken: &mut QueuedRecords, intake: &dyn MessageIntake) {
     let done = match intake.accept(&records).await {
         Ok(_) => Ok(()),
         Err(error) => {
-            tracing::warn!(%error, messages = records.len(), "messages of platforms were not taken");
+            tracing::warn!(%error, messages = records.len(), "messages of platforms were not accepted");
             Err(NotTaken)
         }
     };
     for request in taken.requests.drain(..) {
-        // Who does not wait any more has gone; the messages are taken all the same.
+        // A client that waits no more has gone; its messages are accepted all the same.
         let _ = request.send(done);
     }
     taken.octets.clear();

@@ -8,11 +8,11 @@ use std::borrow::Cow;
 
 /// Elements inside each other at most.
 const DEPTH_MAX: usize = 16;
-/// What stands in no element of ours, and what is no XML, says nothing: then nobody is named, and nobody
-/// admitted.
+/// Reads a document. Unknown elements are ignored; a body that is not XML has no parameters, so it is refused
+/// for its missing user.
 pub(super) fn params(body: &[u8]) -> Params<'static> {
     let mut found = XmlFields::default();
-    // What came before the damage does not count either.
+    // Elements before the error do not count either.
     if read(body, &mut found).is_none() {
         return Params::default();
     }
@@ -29,7 +29,7 @@ fn read(body: &[u8], found: &mut XmlFields) -> Option<()> {
     let text = decoded(body)?;
     let mut reader = Reader::from_str(&text);
     let mut path: Vec<String> = Vec::new();
-    let mut said = String::new();
+    let mut content = String::new();
     let mut seen_root = false;
     loop {
         match reader.read_event().ok()? {
@@ -39,7 +39,7 @@ fn read(body: &[u8], found: &mut XmlFields) -> Option<()> {
                 }
                 seen_root = true;
                 path.push(element.name().as_ref().to_owned());
-                said.clear();
+                content.clear();
             }
             Event::Empty(element) => {
                 seen_root = true;
@@ -47,15 +47,15 @@ fn read(body: &[u8], found: &mut XmlFields) -> Option<()> {
                 found.take(&path.join("/"), "");
                 path.pop();
             }
-            Event::Text(text) => said.push_str(&text.xml10_content()),
-            Event::CData(text) => said.push_str(&text.xml10_content()),
+            Event::Text(text) => content.push_str(&text.xml10_content()),
+            Event::CData(text) => content.push_str(&text.xml10_content()),
             Event::GeneralRef(reference) => match reference.resolve_char_ref().ok()? {
-                Some(character) => said.push(character),
-                None => said.push_str(resolve_predefined_entity(&reference)?),
+                Some(character) => content.push(character),
+                None => content.push_str(resolve_predefined_entity(&reference)?),
             },
             Event::End(_) => {
-                found.take(&path.join("/"), &said);
-                said.clear();
+                found.take(&path.join("/"), &content);
+                content.clear();
                 path.pop();
             }
             Event::Eof => break,
@@ -67,9 +67,9 @@ fn read(body: &[u8], found: &mut XmlFields) -> Option<()> {
     }
     let to = found.to.take();
     found.params.smsc = found.params.smsc.take().or(to);
-    // Its characters are ours by now; octets with escapes are in what the document is in.
-    let said = found.params.text.as_deref().unwrap_or_default();
-    let charset = if std::str::from_utf8(said).is_ok() { None } else { named_coding(body) };
+    // The text is UTF-8 by now; escaped octets are in the document's own encoding.
+    let content = found.params.text.as_deref().unwrap_or_default();
+    let charset = if std::str::from_utf8(content).is_ok() { None } else { named_coding(body) };
     found.params.charset = Some(Cow::Owned(charset.unwrap_or(b"UTF-8").to_vec()));
     Some(())
 }
@@ -85,7 +85,7 @@ fn decoded(body: &[u8]) -> Option<Cow<'_, str>> {
     super::charset::text(Some(label), body).ok()
 }
 
-/// What the XML declaration says.
+/// The encoding in the XML declaration.
 fn named_coding(body: &[u8]) -> Option<&[u8]> {
     let declaration = body.strip_prefix(b"<?xml")?;
     let declaration = &declaration[..declaration.windows(2).position(|two| two == b"?>")?];
@@ -96,10 +96,10 @@ fn named_coding(body: &[u8]) -> Option<&[u8]> {
 }
 
 impl XmlFields {
-    fn take(&mut self, path: &str, said: &str) {
+    fn take(&mut self, path: &str, content: &str) {
         let Some(path) = path.strip_prefix("message/submit/") else { return };
-        let said = said.trim();
-        let octets = || Some(Cow::Owned(said.as_bytes().to_vec()));
+        let content = content.trim();
+        let octets = || Some(Cow::Owned(content.as_bytes().to_vec()));
         let params = &mut self.params;
         match path {
             "from/user" | "from/username" => params.username = octets(),
@@ -107,33 +107,34 @@ impl XmlFields {
             "from/account" => params.account = octets(),
             "from/binfo" => params.binfo = octets(),
             "oa/number" => params.from = octets(),
-            "da/number" if !said.is_empty() => params.to_list.push(said.as_bytes().to_vec()),
-            "udh" => params.udh = Some(Cow::Owned(octets_in_text(said.as_bytes()).into_owned())),
-            "ud" => params.text = Some(Cow::Owned(super::params::unescape(said.as_bytes()).into_owned())),
+            "da/number" if !content.is_empty() => params.to_list.push(content.as_bytes().to_vec()),
+            "udh" => params.udh = Some(Cow::Owned(octets_in_text(content.as_bytes()).into_owned())),
+            "ud" => params.text = Some(Cow::Owned(super::params::unescape(content.as_bytes()).into_owned())),
             "smsc" => params.smsc = octets(),
             "to" => self.to = octets(),
             "meta-data" => params.meta_data = octets(),
             "statusrequest/dlr-url" => params.dlr_url = octets(),
-            "statusrequest/dlr-mask" => params.dlr_mask = number(said),
-            "pid" => params.pid = number(said),
-            "rpi" => params.rpi = number(said),
-            "dcs/mclass" => params.mclass = number(said),
-            "dcs/mwi" => params.mwi = number(said),
-            "dcs/coding" => params.coding = number(said),
-            "dcs/compress" => params.compress = number(said),
-            "dcs/alt-dcs" => params.alt_dcs = number(said),
-            "vp/delay" => params.validity = number(said),
-            "timing/delay" => params.deferred = number(said),
-            "priority" => params.priority = number(said),
+            "statusrequest/dlr-mask" => params.numbers.dlr_mask = number(content),
+            "pid" => params.numbers.pid = number(content),
+            "rpi" => params.numbers.rpi = number(content),
+            "dcs/mclass" => params.numbers.mclass = number(content),
+            "dcs/mwi" => params.numbers.mwi = number(content),
+            "dcs/coding" => params.numbers.coding = number(content),
+            "dcs/compress" => params.numbers.compress = number(content),
+            "dcs/alt-dcs" => params.numbers.alt_dcs = number(content),
+            "vp/delay" => params.numbers.validity = number(content),
+            "timing/delay" => params.numbers.deferred = number(content),
+            "priority" => params.numbers.priority = number(content),
             _ => {}
         }
     }
 }
 
-/// As XPath reads numbers: what is none is out of every range, so that it is refused.
-fn number(said: &str) -> Option<i32> {
+/// Reads a number as XPath does: text that is no number becomes one out of every range, so that it is
+/// refused.
+fn number(content: &str) -> Option<i32> {
     let value =
-        said.parse::<f64>().map_or(i32::MIN, |value| if value.is_nan() { i32::MIN } else { value as i32 });
+        content.parse::<f64>().map_or(i32::MIN, |value| if value.is_nan() { i32::MIN } else { value as i32 });
     (value != -1).then_some(value)
 }
 
@@ -159,7 +160,10 @@ mod tests {
         assert_eq!(params.text.as_deref(), Some("a b & ü<c>".as_bytes()));
         assert_eq!(params.udh.as_deref(), Some(&[6, 5][..]));
         assert_eq!(params.smsc.as_deref(), Some(&b"r"[..]));
-        assert_eq!((params.coding, params.validity, params.pid), (Some(2), Some(5), Some(i32::MIN)));
+        assert_eq!(
+            (params.numbers.coding, params.numbers.validity, params.numbers.pid),
+            (Some(2), Some(5), Some(i32::MIN))
+        );
     }
 
     #[test]

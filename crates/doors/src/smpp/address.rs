@@ -20,16 +20,16 @@ pub(super) const TON_ALPHANUMERIC: u8 = 5;
 pub(super) const NPI_ISDN: u8 = 1;
 
 /// A number: `+` and digits where it is international.
-pub(super) struct Number {
+pub(super) struct DestinationNumber {
     octets: [u8; DIGITS_MAX + 1],
     length: usize,
-    /// It cannot be told from the number how it was written.
+    /// The written form cannot be derived from the number.
     pub(super) was_written_otherwise: bool,
 }
 
-impl Number {
+impl DestinationNumber {
     /// The destination of a message.
-    pub(super) fn of(address: Address<'_>) -> Result<Number, Status> {
+    pub(super) fn of(address: Address<'_>) -> Result<DestinationNumber, Status> {
         if address.ton == TON_ALPHANUMERIC {
             return Err(Status::RINVDSTTON);
         }
@@ -50,19 +50,22 @@ impl Number {
             _ => plus,
         };
         if !international {
-            return Ok(Number::join(b"", digits, false));
+            return Ok(DestinationNumber::join(b"", digits, false));
         }
         // No country's code begins with a zero: two of them are the prefix that people dial.
         let digits = if zeros && !plus { &digits[2..] } else { digits };
         if digits.is_empty() || digits.len() > INTERNATIONAL_DIGITS_MAX {
             return Err(Status::RINVDSTADR);
         }
-        Ok(Number::join(b"+", digits, digits.len() != written.len()))
+        Ok(DestinationNumber::join(b"+", digits, digits.len() != written.len()))
     }
 
-    fn join(front: &[u8], digits: &[u8], was_written_otherwise: bool) -> Number {
-        let mut number =
-            Number { octets: [0; DIGITS_MAX + 1], length: front.len() + digits.len(), was_written_otherwise };
+    fn join(front: &[u8], digits: &[u8], was_written_otherwise: bool) -> DestinationNumber {
+        let mut number = DestinationNumber {
+            octets: [0; DIGITS_MAX + 1],
+            length: front.len() + digits.len(),
+            was_written_otherwise,
+        };
         number.octets[..front.len()].copy_from_slice(front);
         number.octets[front.len()..number.length].copy_from_slice(digits);
         number
@@ -105,7 +108,7 @@ fn fits(pattern: &str, sender: &str) -> bool {
     }
 }
 
-/// How an address of ours is announced that says nothing of that itself: its digits, and what they are.
+/// Type, numbering plan and digits of an address of ours, by its form.
 pub(super) fn announced(address: &str) -> (u8, u8, &str) {
     let is_digits = |digits: &str| !digits.is_empty() && digits.bytes().all(|octet| octet.is_ascii_digit());
     match address.strip_prefix('+') {
@@ -144,7 +147,7 @@ mod tests {
             (5, "46701234567", Err(Status::RINVDSTTON)),
         ];
         for (ton, addr, expected) in cases {
-            let number = Number::of(Address::new(ton, 1, addr.as_bytes()));
+            let number = DestinationNumber::of(Address::new(ton, 1, addr.as_bytes()));
             let got = number.as_ref().map(|number| (number.as_str(), number.was_written_otherwise));
             assert_eq!(got.map_err(|status| *status), expected, "{ton} {addr}");
         }

@@ -20,7 +20,7 @@ const UNBOUND_OF_NETWORK_MAX: usize = 256;
 /// Connections that are not bound; at most half of all.
 const UNBOUND_MAX: usize = 1_024;
 
-/// What an address counts as: itself, and in version 6 its network of 64 bits.
+/// The network of an address: itself, and in version 6 its 64-bit prefix.
 fn network(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V6(ip) => {
@@ -43,7 +43,7 @@ struct RefusedBinds {
 }
 
 impl BindThrottle {
-    /// A bind from there is refused: how long the refusal waits.
+    /// Counts a refused bind of this network; returns the delay of the refusal.
     pub(super) fn refuse(&self, ip: IpAddr, now: Instant) -> Duration {
         let mut refused = lock(&self.refused);
         let is_old = |refused: &RefusedBinds| now.saturating_duration_since(refused.last) >= FORGET_AFTER;
@@ -64,8 +64,8 @@ impl BindThrottle {
     }
 }
 
-/// Connections that are not bound yet. The oldest makes room for one too many, so that whoever binds at once
-/// gets in, however many do not.
+/// Connections that are not bound yet. The oldest makes room for one too many, so that a client that binds at
+/// once is admitted.
 pub(super) struct UnboundConnections {
     inner: Mutex<UnboundConnection>,
     max: usize,
@@ -90,7 +90,7 @@ impl UnboundConnections {
         }
     }
 
-    /// A place in the lobby; somebody else's ends if there are too many.
+    /// A place among the unbound connections; the oldest ends if there are too many.
     pub(super) fn enter(self: &Arc<Self>, ip: IpAddr) -> UnboundPlace {
         let ip = network(ip);
         let sent_out = Arc::new(Notify::new());
@@ -124,7 +124,7 @@ impl UnboundConnection {
     }
 }
 
-/// A connection's place in the lobby, until it is dropped.
+/// A connection's place among the unbound ones, until it is dropped.
 pub(super) struct UnboundPlace {
     unbound: Arc<UnboundConnections>,
     number: u64,

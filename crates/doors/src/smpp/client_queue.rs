@@ -11,26 +11,26 @@ use tokio::sync::watch;
 
 /// The consumer group of all sessions of a client.
 const GROUP: &str = "smpp";
-/// After so many acknowledgements what is acknowledged is let go of, but for a tail.
+/// After so many acknowledgements the topic is trimmed, except for a tail.
 const TRIM_EVERY: u64 = 4_096;
-/// Records taken from the bus at a time, for all sessions: what is read from disk is read in large pieces.
+/// Records taken from the bus at a time, for all sessions: reads from disk are large.
 const READ_AHEAD: usize = 512;
 
-/// A client's topic of what it is told.
+/// The topic of a client's events.
 pub(super) struct ClientQueue {
     topic: Arc<dyn Topic>,
     group: Arc<dyn Group>,
     ahead: Mutex<PrefetchedEvent>,
-    /// Raised when a session leaves something for the others.
+    /// Raised when a session leaves events for the others.
     left_over: watch::Sender<u64>,
-    /// Records ticked off.
+    /// Records acknowledged.
     acked: AtomicU64,
 }
 
 /// Taken from the bus, and not yet by a session.
 struct PrefetchedEvent {
     records: VecDeque<LeasedEvent>,
-    /// Until then their lease is good for a session's way.
+    /// Until then their lease is long enough for a session to deliver them.
     good_until: Instant,
     sessions: usize,
 }
@@ -38,9 +38,9 @@ struct PrefetchedEvent {
 /// A record under a lease.
 pub(super) struct LeasedEvent {
     pub(super) index: u64,
-    /// How often it was given out before.
+    /// Earlier deliveries of it.
     pub(super) redelivered: u32,
-    /// A copy: what came by one read of the disk shares one large buffer.
+    /// A copy: records of one read from disk share one large buffer.
     pub(super) octets: Box<[u8]>,
 }
 
@@ -53,13 +53,13 @@ impl ClientQueue {
         Ok(ClientQueue { topic, group, ahead, left_over, acked: AtomicU64::new(0) })
     }
 
-    /// A session begins; it is told when another one left something for it.
+    /// Counts a session that begins; the receiver changes when another one left events for it.
     pub(super) fn enter(&self) -> watch::Receiver<u64> {
         self.lock().sessions += 1;
         self.left_over.subscribe()
     }
 
-    /// A session ends; after the last one nothing is kept from whoever comes next.
+    /// Counts a session that ends; after the last one the prefetched events are released.
     pub(super) fn leave(&self) {
         let mut ahead = self.lock();
         ahead.sessions = ahead.sessions.saturating_sub(1);
@@ -104,14 +104,14 @@ impl ClientQueue {
     /// The client has it, or it is given up.
     pub(super) fn ack(&self, index: u64) {
         if let Err(error) = self.group.ack(index) {
-            tracing::warn!(%error, "what a client was told cannot be ticked off: it will be told again");
+            tracing::warn!(%error, "an event of a client cannot be acknowledged: it will be delivered again");
             return;
         }
         if self.acked.fetch_add(1, Ordering::Relaxed) % TRIM_EVERY != TRIM_EVERY - 1 {
             return;
         }
         if let Err(error) = self.topic.trim(self.group.low_water().saturating_sub(TOLD_TAIL)) {
-            tracing::warn!(%error, "what a client was told stays on disk");
+            tracing::warn!(%error, "delivered events of a client cannot be removed from disk");
         }
     }
 
@@ -121,7 +121,7 @@ impl ClientQueue {
         let _ = self.group.release(index);
     }
 
-    /// It is tried again after `wait`, by whoever comes first then.
+    /// It is tried again after `wait`, by any session.
     pub(super) fn retry_after(&self, index: u64, wait: Duration) {
         let _ = self.group.renew(index, wait);
     }

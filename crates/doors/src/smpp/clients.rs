@@ -16,15 +16,15 @@ use tokio::sync::watch;
 /// Octets of a password that are compared; a bind has at most 8.
 const PASSWORD_OCTETS: usize = 16;
 
-type Table = HashMap<Box<[u8]>, Arc<BoundClient>>;
+type ClientTable = HashMap<Box<[u8]>, Arc<BoundClient>>;
 
 /// The clients by their `system_id`; a reload puts others in their place.
 pub struct Clients {
-    table: ArcSwap<Table>,
+    table: ArcSwap<ClientTable>,
     changing: Mutex<()>,
 }
 
-/// What a reload did, by `system_id`.
+/// Changes by a reload, by `system_id`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientChanges {
     /// They may bind now.
@@ -39,7 +39,7 @@ impl Clients {
     /// A table of these.
     ///
     /// # Errors
-    /// Everything that is wrong with them.
+    /// All their problems.
     pub fn new(clients: Vec<SmppClient>) -> Result<Clients, Vec<Problem>> {
         let empty = Clients { table: ArcSwap::default(), changing: Mutex::new(()) };
         empty.replace(clients)?;
@@ -50,7 +50,7 @@ impl Clients {
     /// in order.
     ///
     /// # Errors
-    /// Everything that is wrong with them; then nothing has changed.
+    /// All their problems; then nothing has changed.
     pub fn replace(&self, clients: Vec<SmppClient>) -> Result<ClientChanges, Vec<Problem>> {
         let problems = client_problems(&clients);
         if !problems.is_empty() {
@@ -59,7 +59,7 @@ impl Clients {
         let _one = lock(&self.changing);
         let before = self.table.load_full();
         let mut changes = ClientChanges::default();
-        let mut after = Table::with_capacity(clients.len());
+        let mut after = ClientTable::with_capacity(clients.len());
         for settings in clients {
             let key: Box<[u8]> = settings.system_id.as_bytes().into();
             let client = match before.get(&key) {
@@ -125,13 +125,13 @@ impl BoundClient {
         BoundClient { settings, meter, sessions, bucket, ended, client_queue }
     }
 
-    /// Whether this is the password, in a time that says nothing of how much of it is.
-    pub(super) fn knows(&self, password: &[u8]) -> bool {
+    /// Whether this is the password, in a time that does not depend on the matching part.
+    pub(super) fn has_password(&self, password: &[u8]) -> bool {
         same_secret(self.settings.password.reveal().as_bytes(), password)
     }
 
-    /// A seat for one more session; nothing when all are taken.
-    pub(super) fn sit(self: &Arc<Self>) -> Option<SessionPermit> {
+    /// A permit for one more session; nothing when all are taken.
+    pub(super) fn permit(self: &Arc<Self>) -> Option<SessionPermit> {
         let max = self.settings.connections;
         let taken = self
             .sessions
@@ -144,12 +144,12 @@ impl BoundClient {
         self.bucket.as_ref().is_none_or(|bucket| lock(bucket).take(count, now))
     }
 
-    /// Tells when these settings no longer hold.
+    /// Turns true when these settings no longer hold.
     pub(super) fn ended(&self) -> watch::Receiver<bool> {
         self.ended.subscribe()
     }
 
-    /// What waits for the client.
+    /// The queue of the client's events.
     pub(super) fn client_queue(&self, bus: &dyn Bus) -> Result<Arc<ClientQueue>, BusError> {
         let mut client_queue = lock(&self.client_queue);
         if let Some(client_queue) = client_queue.as_ref() {
@@ -236,10 +236,10 @@ mod tests {
     fn no_more_sessions_sit_than_may() {
         let clients = Clients::new(vec![client("a")]).unwrap();
         let a = clients.find(b"a").unwrap();
-        let (first, second) = (a.sit(), a.sit());
-        assert!(first.is_some() && second.is_some() && a.sit().is_none());
+        let (first, second) = (a.permit(), a.permit());
+        assert!(first.is_some() && second.is_some() && a.permit().is_none());
         drop(first);
-        assert!(a.sit().is_some());
+        assert!(a.permit().is_some());
         assert_eq!(clients.sessions(), [("a".to_owned(), 1)]);
     }
 }

@@ -14,15 +14,15 @@ use std::time::Duration;
 
 /// Clients at most.
 pub const CLIENTS_MAX: usize = 10_000;
-/// Connections at a time, where nothing else is said.
+/// Connections at a time, by default.
 pub const CONNECTIONS_MAX: usize = 4_000;
-/// Sessions of a client at a time, where nothing else is said.
+/// Sessions of a client at a time, by default.
 pub const CLIENT_CONNECTIONS: u32 = 20;
-/// Requests of a session that wait for their answer, where nothing else is said.
+/// Requests of a session that wait for their answer, by default.
 pub const CLIENT_WINDOW: usize = 500;
-/// How long a message is tried whose platform does not say, in seconds.
+/// Validity of a message without a validity period, in seconds.
 pub const VALIDITY_S: u32 = 48 * 3_600;
-/// How long a message may be tried, or wait for its time, in seconds; a platform that says more gets this.
+/// The longest validity and deferral of a message, in seconds; a longer one is cut to this.
 pub const VALIDITY_S_MAX: u32 = 30 * 86_400;
 /// Patterns of senders, numbers and networks of a client at most.
 const LIST_MAX: usize = 1_000;
@@ -36,23 +36,23 @@ pub struct SmppConfig {
     pub listen: Option<String>,
     /// `host:port` by TLS.
     pub tls_listen: Option<String>,
-    /// What is shown there.
+    /// Its certificate and key.
     pub tls: Option<TlsServerSettings>,
-    /// What we call ourselves in the answer to a bind.
+    /// Our name in the answer to a bind.
     pub system_id: String,
     /// Connections at a time, on each address; more wait to be accepted.
     pub connections_max: usize,
     /// From connection to bind.
     pub session_init: Duration,
-    /// Silence after which a client is asked whether it is there.
+    /// Silence after which an enquire_link is sent.
     pub enquire_link: Duration,
     /// Time without any message after which a session is unbound.
     pub inactivity: Option<Duration>,
     /// From our request to the client's answer.
     pub response: Duration,
-    /// How long a client may leave unread what we say.
+    /// Time that a client may leave our octets unread.
     pub write_stall: Duration,
-    /// How long what is outstanding may take when a session ends.
+    /// Time for outstanding requests when a session ends.
     pub drain: Duration,
 }
 
@@ -77,11 +77,11 @@ impl Default for SmppConfig {
 /// One `[[smpp.client]]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SmppClient {
-    /// Who binds.
+    /// The name in the bind.
     pub system_id: String,
-    /// And the proof.
-    pub password: Secret,
-    /// Whose messages these are.
+    /// The password.
+    pub password: ClientPassword,
+    /// Account of its messages.
     pub account: String,
     /// Live or drill.
     pub mode: Mode,
@@ -91,42 +91,69 @@ pub struct SmppClient {
     pub window: usize,
     /// Sessions at a time.
     pub connections: u32,
-    /// From where it may bind; empty: from anywhere.
+    /// Networks that it may bind from; empty: any.
     pub allowed_ips: Vec<AllowedIp>,
-    /// What it takes `data_coding` 0 to be.
+    /// Its meaning of `data_coding` 0.
     pub charset: Charset,
-    /// Our numbers that it hears: the engine's concern, who finds the client of a message from a person.
+    /// Our numbers whose inbound messages it gets. Used by the engine.
     pub numbers: Vec<String>,
     /// Senders it may show, a last `*` stands for anything; empty: any.
     pub senders: Vec<String>,
-    /// Lane of its messages.
-    pub lane: Lane,
-    /// `priority_flag` from which on a message is urgent.
-    pub urgent_from: Option<u8>,
-    /// `priority_flag` from which on a message is an emergency. Without it none is.
-    pub emergency_from: Option<u8>,
-    /// The highest version it is spoken to in, whatever its bind says.
+    /// Lanes of its messages.
+    pub lanes: ClientLanes,
+    /// The highest version of its sessions, whatever its bind requests.
     pub version: Version,
-    /// How long messages are tried that do not say, in seconds.
+    /// Validity of messages without a validity period, in seconds.
     pub validity_s: u32,
-    /// How long messages from people are handed over.
-    pub long: Long,
+    /// Form of long inbound messages.
+    pub long: LongMessageForm,
 }
 
-/// How a message from a person is handed over that is longer than `short_message`.
+/// Form of an inbound message that is longer than `short_message`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Long {
+pub enum LongMessageForm {
     /// Whole, in `message_payload`; in parts to a client of 3.3.
     Payload,
     /// In parts with user data headers.
     Udh,
 }
 
+/// Lane of a client's messages, by their `priority_flag`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientLanes {
+    /// Of a message whose `priority_flag` is below both limits.
+    pub usual: Lane,
+    /// `priority_flag` from which on a message is urgent.
+    pub urgent_from: Option<u8>,
+    /// `priority_flag` from which on a message is an emergency. Without it none is.
+    pub emergency_from: Option<u8>,
+}
+
+impl Default for ClientLanes {
+    fn default() -> ClientLanes {
+        ClientLanes { usual: Lane::Routine, urgent_from: Some(3), emergency_from: None }
+    }
+}
+
+impl ClientLanes {
+    /// The lane of a message with this flag.
+    pub(super) fn lane(&self, priority_flag: u8) -> Lane {
+        let from = |least: Option<u8>| least.is_some_and(|least| priority_flag >= least);
+        if from(self.emergency_from) {
+            Lane::Emergency
+        } else if from(self.urgent_from) {
+            self.usual.min(Lane::Urgent)
+        } else {
+            self.usual
+        }
+    }
+}
+
 impl Default for SmppClient {
     fn default() -> SmppClient {
         SmppClient {
             system_id: String::new(),
-            password: Secret::default(),
+            password: ClientPassword::default(),
             account: String::new(),
             mode: Mode::Live,
             rate: 0.0,
@@ -136,56 +163,54 @@ impl Default for SmppClient {
             charset: Charset::Gsm7,
             numbers: Vec::new(),
             senders: Vec::new(),
-            lane: Lane::Routine,
-            urgent_from: Some(3),
-            emergency_from: None,
+            lanes: ClientLanes::default(),
             version: Version::V5_0,
             validity_s: VALIDITY_S,
-            long: Long::Payload,
+            long: LongMessageForm::Payload,
         }
     }
 }
 
 /// A password; never shown.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct Secret(String);
+pub struct ClientPassword(String);
 
-impl Secret {
+impl ClientPassword {
     /// The password itself.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 }
 
-impl From<&str> for Secret {
-    fn from(word: &str) -> Secret {
-        Secret(word.to_owned())
+impl From<&str> for ClientPassword {
+    fn from(word: &str) -> ClientPassword {
+        ClientPassword(word.to_owned())
     }
 }
 
-impl From<String> for Secret {
-    fn from(word: String) -> Secret {
-        Secret(word)
+impl From<String> for ClientPassword {
+    fn from(word: String) -> ClientPassword {
+        ClientPassword(word)
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for ClientPassword {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("…")
     }
 }
 
 /// `payload` or `udh`.
-pub fn parse_long(text: &str) -> Result<Long, String> {
+pub fn parse_long_message_form(text: &str) -> Result<LongMessageForm, String> {
     match text {
-        "payload" => Ok(Long::Payload),
-        "udh" => Ok(Long::Udh),
-        other => Err(format!("{other:?} is no way to hand over long messages: payload, udh")),
+        "payload" => Ok(LongMessageForm::Payload),
+        "udh" => Ok(LongMessageForm::Udh),
+        other => Err(format!("{other:?} is not a form of long messages: payload, udh")),
     }
 }
 
 impl SmppConfig {
-    /// Everything that is wrong. Files of certificates are read.
+    /// All problems. Files of certificates are read.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut check = |field: &str, wrong: Option<String>| {
@@ -200,7 +225,7 @@ impl SmppConfig {
             check(error.field, Some(error.why));
         }
         check("system_id", wrong_text(&self.system_id, &limits::SYSTEM_ID));
-        check("connections_max", (self.connections_max == 0).then(|| "0 lets nobody in".to_owned()));
+        check("connections_max", (self.connections_max == 0).then(|| "0 admits no connection".to_owned()));
         let times = [
             ("session_init", self.session_init),
             ("enquire_link", self.enquire_link),
@@ -249,7 +274,7 @@ impl SmppClient {
     }
 }
 
-/// Everything that is wrong with a list of clients.
+/// All problems of a list of clients.
 pub(super) fn client_problems(clients: &[SmppClient]) -> Vec<Problem> {
     let mut problems = Vec::new();
     if clients.len() > CLIENTS_MAX {
@@ -275,7 +300,7 @@ fn wrong_text(text: &str, field: &Field) -> Option<String> {
     text.bytes().any(|octet| octet == 0 || !octet.is_ascii()).then(|| format!("{text:?} is not plain ASCII"))
 }
 
-/// The same without the word.
+/// The same without the password in the text.
 fn wrong_password(word: &str) -> Option<String> {
     let limit = limits::PASSWORD.octets_max - 1;
     match word {

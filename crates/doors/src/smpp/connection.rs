@@ -1,13 +1,13 @@
-//! One session: who binds, what it hands in, what it is told.
+//! Worker of a session: its bind, its requests, its deliveries.
 
-use super::batch::{Ask, SubmitBatch, status_of};
+use super::batch::{PendingSubmit, SubmitBatch, status_of};
 use super::bind_throttle::UnboundPlace;
-use super::binding::{BindVerdict, Bound};
+use super::binding::{BindVerdict, BoundSession};
 use super::dlr_delivery::DlrDelivery;
 use super::door::SmppDoorState;
 use super::ids::IdText;
 use super::meter::{self, AnswerTally};
-use super::query_cancel::{Asker, OwnedCancel, OwnedQuery, OwnedReplace, Queried};
+use super::query_cancel::{MessageQueries, OwnedCancel, OwnedQuery, OwnedReplace, Queried};
 use super::submit_sm::{IntakeEncoder, Scratch, SubmitSmDraft};
 use engine::EngineError;
 use futures_util::StreamExt;
@@ -29,8 +29,8 @@ use tokio::sync::watch;
 
 /// Batches and other requests with the engine at a time; the client is not read from over that.
 const WORK_MAX: usize = 1_000;
-/// That messages cannot be taken is said so often.
-const COMPLAIN_EVERY: Duration = Duration::from_secs(10);
+/// Interval of the log line that messages cannot be accepted.
+const LOG_ERROR_EVERY: Duration = Duration::from_secs(10);
 /// `congestion_state` while the engine is behind.
 const CONGESTED: u8 = 100;
 /// Empty batches kept for their memory.
@@ -40,38 +40,95 @@ const SPARE_MAX: usize = 2;
 pub(super) struct SmppConnection {
     pub(super) door: Arc<SmppDoorState>,
     pub(super) peer: SocketAddr,
-    stop: watch::Receiver<bool>,
     /// Until it is bound.
-    pub(super) place: Option<UnboundPlace>,
-    sent_out: bool,
-    pub(super) verdict: Option<BindVerdict>,
-    pub(super) bound: Option<Bound>,
-    telling: Option<DlrDelivery>,
-    /// The session takes no new requests of ours any more.
-    unbinding: bool,
-    /// This wake-up's time of day, once it was asked for.
-    at: Option<Timestamp>,
-    /// Whether the engine is behind, asked once a wake-up.
-    behind: Option<bool>,
-    /// Requests without their answers.
-    outstanding: usize,
-    batch: SubmitBatch,
-    spare: Vec<SubmitBatch>,
+    place: Option<UnboundPlace>,
+    verdict: Option<BindVerdict>,
+    bound: Option<BoundSession>,
+    dlr_delivery: Option<DlrDelivery>,
+    wake_up: WakeUp,
+    writer: SubmitWriter,
+    requests: EngineRequests,
     refusals: Vec<(u32, Status)>,
-    work: FuturesUnordered<BoxFuture<'static, EngineCompletion>>,
-    done: Vec<EngineCompletion>,
-    scratch: Scratch,
     tally: AnswerTally,
-    /// When it was last said that messages could not be taken.
-    complained: Option<Instant>,
-    pub(super) reason: Option<Reason>,
+    /// The last time an error of the engine was logged.
+    error_logged: Option<Instant>,
+    end: SessionEnd,
 }
 
-/// Something the engine has done for the session.
+/// Values that are looked up at most once a wake-up.
+#[derive(Default)]
+struct WakeUp {
+    /// The time of day.
+    at: Option<Timestamp>,
+    /// The engine is behind.
+    behind: Option<bool>,
+}
+
+/// The batch that is being filled, and the memory that writing uses again.
+#[derive(Default)]
+struct SubmitWriter {
+    batch: SubmitBatch,
+    spare: Vec<SubmitBatch>,
+    scratch: Scratch,
+}
+
+/// Requests that the engine carries out for the session.
+#[derive(Default)]
+struct EngineRequests {
+    /// Requests without their answers.
+    outstanding: usize,
+    work: FuturesUnordered<BoxFuture<'static, EngineCompletion>>,
+    done: Vec<EngineCompletion>,
+}
+
+/// The causes for which a session ends, and its state on the way.
+struct SessionEnd {
+    stop: watch::Receiver<bool>,
+    /// The connection never bound, and another one needs its place.
+    evicted: bool,
+    /// The session takes no new requests of ours any more.
+    unbinding: bool,
+    reason: Option<Reason>,
+}
+
+/// A request that the engine has carried out.
 enum EngineCompletion {
     Accepted(Instant, SubmitBatch, Result<MessageId, EngineError>),
     Steered(u32, Result<(), Status>),
     Queried(u32, Result<Queried, Status>),
+}
+
+impl SubmitWriter {
+    /// Takes the batch that was filled; an empty one is in its place.
+    fn take_batch(&mut self) -> SubmitBatch {
+        std::mem::replace(&mut self.batch, self.spare.pop().unwrap_or_default())
+    }
+
+    /// Keeps the memory of a batch that was answered.
+    fn put_back(&mut self, batch: SubmitBatch) {
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(batch.cleared());
+        }
+    }
+}
+
+impl EngineRequests {
+    /// Begins a job at once. One that only has to reach the system is done by that, and is answered with the
+    /// same write.
+    fn start(&mut self, mut job: BoxFuture<'static, EngineCompletion>) {
+        match job.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(done) => self.done.push(done),
+            Poll::Pending => self.work.push(job),
+        }
+    }
+
+    /// Collects finished jobs, also for a connection that always has input and so never waits.
+    fn collect(&mut self) {
+        let mut context = Context::from_waker(Waker::noop());
+        while let Poll::Ready(Some(done)) = self.work.poll_next_unpin(&mut context) {
+            self.done.push(done);
+        }
+    }
 }
 
 impl SmppConnection {
@@ -84,40 +141,32 @@ impl SmppConnection {
         SmppConnection {
             door,
             peer,
-            stop,
             place: Some(place),
-            sent_out: false,
             verdict: None,
             bound: None,
-            telling: None,
-            unbinding: false,
-            at: None,
-            behind: None,
-            outstanding: 0,
-            batch: SubmitBatch::default(),
-            spare: Vec::new(),
+            dlr_delivery: None,
+            wake_up: WakeUp::default(),
+            writer: SubmitWriter::default(),
+            requests: EngineRequests::default(),
             refusals: Vec::new(),
-            work: FuturesUnordered::new(),
-            done: Vec::new(),
-            scratch: Scratch::default(),
             tally: AnswerTally::default(),
-            complained: None,
-            reason: None,
+            error_logged: None,
+            end: SessionEnd { stop, evicted: false, unbinding: false, reason: None },
         }
     }
 
     /// The connection is gone, and all events are handled.
-    pub(super) fn leave(mut self) {
-        if let Some(telling) = self.telling.take() {
-            telling.leave();
+    pub(super) fn close(mut self) {
+        if let Some(dlr_delivery) = self.dlr_delivery.take() {
+            dlr_delivery.close();
         }
         let Some(bound) = &self.bound else { return };
         self.tally.flush(&bound.client.meter);
-        let why = self.reason.map_or("the connection broke", Reason::text);
+        let why = self.end.reason.map_or("the connection broke", Reason::text);
         tracing::info!(client = bound.client.settings.system_id, peer = %self.peer, why, "unbound");
     }
 
-    /// The session is bound, or its bind is refused, once the time for that has come.
+    /// Binds the session, or refuses its bind once the refusal is due.
     fn settle_bind(&mut self, session: &mut Session, now: Instant) {
         let Some(verdict) = self.verdict.take() else { return };
         let status = match verdict {
@@ -146,18 +195,18 @@ impl SmppConnection {
         meter::bind(status);
     }
 
-    fn begin(&mut self, bound: Bound, session: &mut Session) {
+    fn begin(&mut self, bound: BoundSession, session: &mut Session) {
         session.set_window(bound.client.settings.window);
         self.place = None;
         if bound.mode.receives() {
             match bound.client.client_queue(&*self.door.bus) {
                 Ok(client_queue) => {
-                    self.telling =
+                    self.dlr_delivery =
                         Some(DlrDelivery::new(client_queue, bound.style, self.door.config.response));
                 }
                 Err(error) => {
                     let client = bound.client.settings.system_id.as_str();
-                    tracing::error!(client, %error, "what waits for a client cannot be opened");
+                    tracing::error!(client, %error, "the queue of a client's events cannot be opened");
                 }
             }
         }
@@ -165,19 +214,19 @@ impl SmppConnection {
     }
 
     fn at(&mut self) -> Timestamp {
-        *self.at.get_or_insert_with(|| (self.door.clock)())
+        *self.wake_up.at.get_or_insert_with(|| (self.door.clock)())
     }
 
-    /// What a request is answered before anything is looked at: too many at a time, or too fast.
+    /// Refuses a request when there are too many at a time, or they come too fast.
     fn throttled(&mut self, messages: u32, now: Instant) -> Result<(), Status> {
         let Some(bound) = &self.bound else { return Err(Status::RINVBNDSTS) };
-        if self.outstanding >= bound.client.settings.window {
+        if self.requests.outstanding >= bound.client.settings.window {
             return Err(Status::RTHROTTLED);
         }
         if messages == 0 {
             return Ok(());
         }
-        if *self.behind.get_or_insert_with(|| self.door.intake.is_behind()) {
+        if *self.wake_up.behind.get_or_insert_with(|| self.door.intake.is_behind()) {
             return Err(Status::RTHROTTLED);
         }
         if bound.client.may_take(messages, now) { Ok(()) } else { Err(Status::RTHROTTLED) }
@@ -195,19 +244,19 @@ impl SmppConnection {
         let at = self.at();
         let Some(bound) = &self.bound else { return Err(Status::RINVBNDSTS) };
         let settings = &bound.client.settings;
-        let mut desk =
-            IntakeEncoder { client: settings, intake: &*self.door.intake, at, scratch: &mut self.scratch };
-        desk.write(draft, &mut self.batch.octets)?;
-        self.batch.close_record();
+        let SubmitWriter { batch, scratch, .. } = &mut self.writer;
+        let mut encoder = IntakeEncoder { client: settings, intake: &*self.door.intake, at, scratch };
+        encoder.write(draft, &mut batch.octets)?;
+        batch.close_record();
         Ok(())
     }
 
     fn take_one(&mut self, sequence: u32, draft: &SubmitSmDraft<'_>, now: Instant) {
-        let first = self.batch.len();
+        let first = self.writer.batch.len();
         match self.throttled(1, now).and_then(|()| self.write(draft)) {
             Ok(()) => {
-                self.outstanding += 1;
-                self.batch.asks.push(Ask { sequence, first, refused: None });
+                self.requests.outstanding += 1;
+                self.writer.batch.submits.push(PendingSubmit { sequence, first, refused: None });
             }
             Err(status) => self.refuse(sequence, status, 1),
         }
@@ -219,7 +268,7 @@ impl SmppConnection {
         if let Err(status) = self.throttled(count, now) {
             return self.refuse(sequence, status, u64::from(count));
         }
-        let first = self.batch.len();
+        let first = self.writer.batch.len();
         let mut refused = RefusedBuf::new();
         let mut why = None;
         for destination in pdu.destinations.iter() {
@@ -227,7 +276,7 @@ impl SmppConnection {
                 // There are no lists of ours to choose from.
                 Destination::List(name) => (Address::new(0, 0, name), Err(Status::RINVDLNAME)),
                 Destination::Sme(address) => {
-                    let place = (self.batch.len() - first) as u8;
+                    let place = (self.writer.batch.len() - first) as u8;
                     (address, self.write(&SubmitSmDraft::of_multi(pdu, address, place)))
                 }
             };
@@ -237,16 +286,16 @@ impl SmppConnection {
                 let _ = refused.push(Refused { destination: address, status });
             }
         }
-        let taken = self.batch.len() - first;
+        let taken = self.writer.batch.len() - first;
         match why {
             Some(status) if taken == 0 => self.refuse(sequence, status, u64::from(count)),
             why => {
                 if let (Some(status), Some(bound)) = (why, &self.bound) {
                     self.tally.add(status, u64::from(count - taken), &bound.client.meter);
                 }
-                self.outstanding += 1;
+                self.requests.outstanding += 1;
                 let refused = why.map(|_| Box::new(refused));
-                self.batch.asks.push(Ask { sequence, first, refused });
+                self.writer.batch.submits.push(PendingSubmit { sequence, first, refused });
             }
         }
     }
@@ -261,7 +310,7 @@ impl SmppConnection {
         }
         let at = self.at();
         let Some(bound) = &self.bound else { return };
-        let asker = Asker::new(
+        let queries = MessageQueries::new(
             Arc::clone(&self.door.intake),
             &bound.client.settings,
             self.door.intake_topic.head(),
@@ -269,58 +318,45 @@ impl SmppConnection {
         );
         let job: BoxFuture<'static, EngineCompletion> = match pdu {
             Pdu::QuerySm(pdu) => {
-                let asked = OwnedQuery::from(pdu);
-                Box::pin(async move { EngineCompletion::Queried(sequence, asker.query(asked).await) })
+                let request = OwnedQuery::from(pdu);
+                Box::pin(async move { EngineCompletion::Queried(sequence, queries.query(request).await) })
             }
             Pdu::CancelSm(pdu) => {
-                let asked = OwnedCancel::from(pdu);
-                Box::pin(async move { EngineCompletion::Steered(sequence, asker.cancel(asked).await) })
+                let request = OwnedCancel::from(pdu);
+                Box::pin(async move { EngineCompletion::Steered(sequence, queries.cancel(request).await) })
             }
             Pdu::ReplaceSm(pdu) => {
-                let asked = OwnedReplace::from(pdu);
-                Box::pin(async move { EngineCompletion::Steered(sequence, asker.replace(asked).await) })
+                let request = OwnedReplace::from(pdu);
+                Box::pin(async move { EngineCompletion::Steered(sequence, queries.replace(request).await) })
             }
             other => {
                 let status = without_broadcast(other, bound.version);
                 return self.refusals.push((sequence, status));
             }
         };
-        self.outstanding += 1;
-        self.work.push(job);
+        self.requests.outstanding += 1;
+        self.requests.work.push(job);
     }
 
-    /// What this wake-up brought goes to the engine as one unit.
+    /// Hands the submits of this wake-up to the engine as one unit.
     fn hand_over(&mut self) {
-        if self.batch.is_empty() {
+        if self.writer.batch.is_empty() {
             return;
         }
-        let batch = std::mem::replace(&mut self.batch, self.spare.pop().unwrap_or_default());
+        let batch = self.writer.take_batch();
         let (intake, begun) = (Arc::clone(&self.door.intake), Instant::now());
-        let mut job: BoxFuture<'static, EngineCompletion> = Box::pin(async move {
+        self.requests.start(Box::pin(async move {
             let (batch, result) = batch.accept(intake).await;
             EngineCompletion::Accepted(begun, batch, result)
-        });
-        // Begun at once; what only has to reach the system is done by that, and answered with the same write.
-        match job.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(done) => self.done.push(done),
-            Poll::Pending => self.work.push(job),
-        }
-    }
-
-    /// What the engine has done, also for a connection that always has input and so never waits.
-    fn collect(&mut self) {
-        let mut context = Context::from_waker(Waker::noop());
-        while let Poll::Ready(Some(done)) = self.work.poll_next_unpin(&mut context) {
-            self.done.push(done);
-        }
+        }));
     }
 
     fn answer(&mut self, session: &mut Session, now: Instant) {
-        // An answer fails only if the session has ended, and with it whoever waits.
+        // An answer fails only if the session has ended.
         for (sequence, status) in self.refusals.drain(..) {
             let _ = session.respond(sequence, status, b"", now);
         }
-        for done in std::mem::take(&mut self.done) {
+        for done in std::mem::take(&mut self.requests.done) {
             match done {
                 EngineCompletion::Accepted(begun, batch, result) => {
                     if let Some(bound) = &self.bound {
@@ -329,14 +365,14 @@ impl SmppConnection {
                     self.answer_batch(session, batch, result, now);
                 }
                 EngineCompletion::Steered(sequence, result) => {
-                    self.outstanding -= 1;
+                    self.requests.outstanding -= 1;
                     let _ = session.respond(sequence, result.err().unwrap_or(Status::ROK), b"", now);
                 }
                 EngineCompletion::Queried(sequence, result) => {
-                    self.outstanding -= 1;
+                    self.requests.outstanding -= 1;
                     let _ = match result {
                         Ok(queried) => session.respond_with(sequence, Status::ROK, &queried.body(), now),
-                        // With its fields: some libraries read them whatever the status is (Cloudhopper 5).
+                        // With its fields: some libraries read them with any status (Cloudhopper 5).
                         Err(status) => session.respond_with(sequence, status, &QuerySmResp::default(), now),
                     };
                 }
@@ -351,53 +387,52 @@ impl SmppConnection {
         result: Result<MessageId, EngineError>,
         now: Instant,
     ) {
-        self.outstanding -= batch.asks.len();
+        self.requests.outstanding -= batch.submits.len();
         let Some(bound) = &self.bound else { return };
         let messages = u64::from(batch.len());
         match result {
             Ok(first) => {
                 self.tally.add(Status::ROK, messages, &bound.client.meter);
-                for ask in &batch.asks {
-                    let id = IdText::new(MessageId(first.0 + u64::from(ask.first)), bound.short_ids);
-                    let _ = match &ask.refused {
-                        None => session.respond(ask.sequence, Status::ROK, id.as_bytes(), now),
+                for submit in &batch.submits {
+                    let id = IdText::new(MessageId(first.0 + u64::from(submit.first)), bound.short_ids);
+                    let _ = match &submit.refused {
+                        None => session.respond(submit.sequence, Status::ROK, id.as_bytes(), now),
                         Some(refused) => {
                             let body = SubmitMultiResp {
                                 message_id: id.as_bytes(),
                                 refused: refused.as_list(),
                                 ..SubmitMultiResp::default()
                             };
-                            session.respond_with(ask.sequence, Status::ROK, &body, now)
+                            session.respond_with(submit.sequence, Status::ROK, &body, now)
                         }
                     };
                 }
             }
             Err(error) => {
                 let (client, status) = (&bound.client.settings.system_id, status_of(&error));
-                // A client that goes on trying does not fill the log, nor what is left of the disk.
-                if self.complained.is_none_or(|last| now.saturating_duration_since(last) >= COMPLAIN_EVERY) {
-                    self.complained = Some(now);
-                    tracing::error!(client, %error, messages, "messages could not be taken");
+                // A client that goes on trying does not fill the log, nor the rest of the disk.
+                if self.error_logged.is_none_or(|last| now.saturating_duration_since(last) >= LOG_ERROR_EVERY)
+                {
+                    self.error_logged = Some(now);
+                    tracing::error!(client, %error, messages, "messages could not be accepted");
                 }
                 self.tally.add(status, messages, &bound.client.meter);
-                for ask in &batch.asks {
-                    let _ = session.respond(ask.sequence, status, b"", now);
+                for submit in &batch.submits {
+                    let _ = session.respond(submit.sequence, status, b"", now);
                 }
             }
         }
-        if self.spare.len() < SPARE_MAX {
-            self.spare.push(batch.cleared());
-        }
+        self.writer.put_back(batch);
     }
 
-    /// The door closes, or these settings no longer hold, or somebody else needs the room.
+    /// The door closes, these settings no longer hold, or another connection needs the place.
     fn must_end(&self) -> bool {
         let ended = self.bound.as_ref().is_some_and(|bound| *bound.ended.borrow());
-        self.sent_out || ended || *self.stop.borrow()
+        self.end.evicted || ended || *self.end.stop.borrow()
     }
 }
 
-/// There is no route for cell broadcasts (SMPP 5.0, 4.4): what a client is answered that wants one.
+/// The status of a request for a cell broadcast (SMPP 5.0, 4.4): there is no route for them.
 fn without_broadcast(pdu: &Pdu<'_>, version: Version) -> Status {
     match pdu {
         // Before 5.0 there is no such command.
@@ -417,8 +452,8 @@ impl Worker<Session> for SmppConnection {
             Event::Request { sequence, pdu } => self.request(sequence, &pdu, now),
             Event::Bind { bind } => self.verdict = Some(self.judge(&bind, now)),
             Event::Response(response) => {
-                if let (Some(telling), Some(bound)) = (&mut self.telling, &self.bound) {
-                    telling.answered(
+                if let (Some(dlr_delivery), Some(bound)) = (&mut self.dlr_delivery, &self.bound) {
+                    dlr_delivery.answered(
                         response.token,
                         response.status,
                         response.late,
@@ -428,20 +463,20 @@ impl Worker<Session> for SmppConnection {
                 }
             }
             Event::Unanswered(unanswered) => {
-                if let (Some(telling), Some(bound)) = (&mut self.telling, &self.bound) {
+                if let (Some(dlr_delivery), Some(bound)) = (&mut self.dlr_delivery, &self.bound) {
                     let ended = unanswered.fate != NoResponse::TimedOut;
-                    telling.unanswered(unanswered.token, ended, &bound.client.meter, now);
+                    dlr_delivery.unanswered(unanswered.token, ended, &bound.client.meter, now);
                 }
             }
             Event::Refused(refused) => {
                 meter::refused(refused.status);
-                tracing::debug!(peer = %self.peer, ?refused, "a client sent something that is no SMPP");
+                tracing::debug!(peer = %self.peer, ?refused, "a client sent an invalid PDU");
             }
             Event::Nack { status, sequence } => {
-                tracing::info!(peer = %self.peer, %status, sequence, "a client did not understand us");
+                tracing::info!(peer = %self.peer, %status, sequence, "a client answered with generic_nack");
             }
-            Event::Unbinding => self.unbinding = true,
-            Event::Closed(reason) => self.reason = Some(reason),
+            Event::Unbinding => self.end.unbinding = true,
+            Event::Closed(reason) => self.end.reason = Some(reason),
             // An ESME's concern.
             Event::Bound { .. }
             | Event::BindRefused { .. }
@@ -454,23 +489,23 @@ impl Worker<Session> for SmppConnection {
     fn fill(&mut self, session: &mut Session, now: Instant, writable: bool) {
         self.settle_bind(session, now);
         self.hand_over();
-        self.collect();
-        if let Some(behind) = self.behind.take() {
-            // Said to clients of 5.0 (5.0, 4.8.4.18).
+        self.requests.collect();
+        if let Some(behind) = self.wake_up.behind.take() {
+            // Sent to clients of 5.0 (5.0, 4.8.4.18).
             session.set_congestion(behind.then_some(CONGESTED));
         }
         self.answer(session, now);
-        if !self.unbinding && self.must_end() {
-            self.unbinding = true;
+        if !self.end.unbinding && self.must_end() {
+            self.end.unbinding = true;
             session.unbind(now);
         }
-        if writable && !self.unbinding && self.telling.is_some() {
+        if writable && !self.end.unbinding && self.dlr_delivery.is_some() {
             let at = self.at();
-            if let (Some(telling), Some(bound)) = (&mut self.telling, &self.bound) {
-                telling.tell(session, &bound.client.meter, at, now);
+            if let (Some(dlr_delivery), Some(bound)) = (&mut self.dlr_delivery, &self.bound) {
+                dlr_delivery.deliver(session, &bound.client.meter, at, now);
             }
         }
-        self.at = None;
+        self.wake_up.at = None;
         if let Some(bound) = &self.bound {
             self.tally.flush(&bound.client.meter);
         }
@@ -481,53 +516,55 @@ impl Worker<Session> for SmppConnection {
             Some(BindVerdict::Refuse { due, .. }) => Some(*due),
             _ => None,
         };
-        let telling = self.telling.as_ref().and_then(DlrDelivery::deadline);
-        [verdict, telling].into_iter().flatten().min()
+        let dlr_delivery = self.dlr_delivery.as_ref().and_then(DlrDelivery::deadline);
+        [verdict, dlr_delivery].into_iter().flatten().min()
     }
 
     fn woken(&mut self) -> impl Future<Output = ()> + Send {
-        let SmppConnection { work, done, telling, bound, stop, place, sent_out, unbinding, .. } = self;
+        let SmppConnection { requests, dlr_delivery, bound, place, end, .. } = self;
+        let EngineRequests { work, done, .. } = requests;
+        let SessionEnd { stop, evicted, unbinding, .. } = end;
         async move {
             let ending = *unbinding;
             tokio::select! {
                 Some(one) = work.next() => done.push(one),
-                () = tell_when_ready(telling.as_mut()), if !ending => {}
+                () = deliver_when_ready(dlr_delivery.as_mut()), if !ending => {}
                 () = ends(bound.as_mut()), if !ending => {}
                 () = turns_true(stop), if !ending => {}
-                () = must_leave(place.as_ref()), if !ending => *sent_out = true,
+                () = evicted_from(place.as_ref()), if !ending => *evicted = true,
                 else => std::future::pending().await,
             }
         }
     }
 
     fn wants_input(&self) -> bool {
-        // Who waits for a refusal is not read from meanwhile.
-        self.verdict.is_none() && self.work.len() < WORK_MAX
+        // A client that waits for a refusal is not read from meanwhile.
+        self.verdict.is_none() && self.requests.work.len() < WORK_MAX
     }
 }
 
-async fn tell_when_ready(telling: Option<&mut DlrDelivery>) {
-    match telling {
-        Some(telling) => telling.woken().await,
+async fn deliver_when_ready(dlr_delivery: Option<&mut DlrDelivery>) {
+    match dlr_delivery {
+        Some(dlr_delivery) => dlr_delivery.woken().await,
         None => std::future::pending().await,
     }
 }
 
-async fn ends(bound: Option<&mut Bound>) {
+async fn ends(bound: Option<&mut BoundSession>) {
     match bound {
         Some(bound) => turns_true(&mut bound.ended).await,
         None => std::future::pending().await,
     }
 }
 
-async fn must_leave(place: Option<&UnboundPlace>) {
+async fn evicted_from(place: Option<&UnboundPlace>) {
     match place {
         Some(place) => place.sent_out().await,
         None => std::future::pending().await,
     }
 }
 
-/// Resolves when it is true; never if nobody is left to say so.
+/// Resolves when it is true; never if its sender is gone.
 async fn turns_true(flag: &mut watch::Receiver<bool>) {
     if flag.wait_for(|flag| *flag).await.is_err() {
         std::future::pending().await

@@ -1,7 +1,7 @@
-//! Encoder makes the deliver_sm of a client's event.
+//! Encoder of a client's event as deliver_sm.
 
 use super::address::announced;
-use super::config::Long;
+use super::config::LongMessageForm;
 use super::ids::IdText;
 use super::submit_sm::{AS_WRITTEN, PLACE, USER_REFERENCE};
 use super::times::receipt_date;
@@ -13,32 +13,32 @@ use smpp::receipt::{MessageState, NetworkError, Receipt};
 use smpp::text::{Charset, Coding, Concat, choose, split};
 use smpp::{EncodeError, Tag, TlvBuf};
 
-/// What fits into `short_message`.
+/// Octets of `short_message`.
 const SHORT_OCTETS_MAX: usize = 254;
 /// `network_error_code`: the network is GSM.
 const NETWORK_GSM: u8 = 3;
 /// Octets of an address.
 const ADDRESS_OCTETS_MAX: usize = 20;
 
-/// How a session wants to be told.
+/// The form in which a session gets its deliver_sm.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Style {
+pub(super) struct DeliverStyle {
     pub(super) charset: Charset,
-    /// The client reads TLVs: it speaks 3.4 or later.
+    /// The client reads TLVs: it uses 3.4 or later.
     pub(super) tlvs: bool,
-    pub(super) long: Long,
+    pub(super) long: LongMessageForm,
 }
 
 /// One or several deliver_sm.
 pub(super) struct DeliverSmParts {
-    source: MessageClient,
-    destination: MessageClient,
+    source: DeliverAddress,
+    destination: DeliverAddress,
     esm_class: u8,
     data_coding: u8,
     parts: Vec<DeliverSmPart>,
 }
 
-struct MessageClient {
+struct DeliverAddress {
     ton: u8,
     npi: u8,
     addr: String,
@@ -52,16 +52,16 @@ struct DeliverSmPart {
 }
 
 impl DeliverSmParts {
-    /// What is said, in a session of this style. `reference` ties the parts of a long message together.
+    /// Encodes an event for a session. `reference` ties the parts of a long message together.
     ///
     /// # Errors
-    /// It cannot be said at all.
+    /// The event cannot be encoded.
     pub(super) fn of(
-        told: &ClientEvent,
-        style: Style,
+        event: &ClientEvent,
+        style: DeliverStyle,
         reference: u16,
     ) -> Result<DeliverSmParts, EncodeError> {
-        match told {
+        match event {
             ClientEvent::Status(status_event) => receipt(status_event, style),
             ClientEvent::Inbound(inbound) => message(inbound, style, reference),
         }
@@ -86,20 +86,20 @@ impl DeliverSmParts {
     }
 }
 
-impl MessageClient {
-    fn new((ton, npi): (u8, u8), addr: &str) -> MessageClient {
+impl DeliverAddress {
+    fn new((ton, npi): (u8, u8), addr: &str) -> DeliverAddress {
         let addr: String = addr.chars().filter(char::is_ascii).take(ADDRESS_OCTETS_MAX).collect();
-        MessageClient { ton, npi, addr }
+        DeliverAddress { ton, npi, addr }
     }
 
-    fn of(address: &str) -> MessageClient {
+    fn of(address: &str) -> DeliverAddress {
         let (ton, npi, addr) = announced(address);
-        MessageClient::new((ton, npi), addr)
+        DeliverAddress::new((ton, npi), addr)
     }
 
     /// As the client gave it.
-    fn given(address: &ShortAddress) -> MessageClient {
-        MessageClient::new(address.ton_npi.unwrap_or((0, 0)), &address.addr)
+    fn given(address: &ShortAddress) -> DeliverAddress {
+        DeliverAddress::new(address.ton_npi.unwrap_or((0, 0)), &address.addr)
     }
 
     fn address(&self) -> Address<'_> {
@@ -112,12 +112,12 @@ fn value(tell: &DlrRequest, deliver_sm: char) -> Option<&str> {
 }
 
 /// The phone, as the client gave it.
-fn phone(status_event: &MessageStatus) -> MessageClient {
+fn phone(status_event: &MessageStatus) -> DeliverAddress {
     let written = value(&status_event.tell, AS_WRITTEN);
     let addr = written.unwrap_or_else(|| status_event.to.strip_prefix('+').unwrap_or(&status_event.to));
     match status_event.dest {
-        Some(numbering) => MessageClient::new(numbering, addr),
-        None => MessageClient::of(&status_event.to),
+        Some(numbering) => DeliverAddress::new(numbering, addr),
+        None => DeliverAddress::of(&status_event.to),
     }
 }
 
@@ -135,7 +135,7 @@ pub(super) fn state(state: DlrState) -> MessageState {
 }
 
 /// A receipt (SMPP 3.4, appendix B), or an intermediate notification.
-fn receipt(status_event: &MessageStatus, style: Style) -> Result<DeliverSmParts, EncodeError> {
+fn receipt(status_event: &MessageStatus, style: DeliverStyle) -> Result<DeliverSmParts, EncodeError> {
     let place: u64 = value(&status_event.tell, PLACE).and_then(|place| place.parse().ok()).unwrap_or(0);
     let id = IdText::new(MessageId(status_event.id.0.saturating_sub(place)), !style.tlvs);
     let (submitted, done) = (receipt_date(status_event.submitted), receipt_date(status_event.at));
@@ -168,7 +168,7 @@ fn receipt(status_event: &MessageStatus, style: Style) -> Result<DeliverSmParts,
     }
     Ok(DeliverSmParts {
         source: phone(status_event),
-        destination: MessageClient::given(&status_event.source),
+        destination: DeliverAddress::given(&status_event.source),
         esm_class: if final_state { esm_class::RECEIPT } else { esm_class::INTERMEDIATE },
         data_coding: 0,
         parts: vec![part],
@@ -182,14 +182,18 @@ fn network_code(words: &str) -> u16 {
     numbers.into_iter().find(is_code).and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
-fn message(inbound: &ClientInbound, style: Style, reference: u16) -> Result<DeliverSmParts, EncodeError> {
+fn message(
+    inbound: &ClientInbound,
+    style: DeliverStyle,
+    reference: u16,
+) -> Result<DeliverSmParts, EncodeError> {
     let (data_coding, parts) = match &inbound.octets {
         Some(octets) => (octets.data_coding, vec![raw(octets, style)?]),
         None => text(&inbound.text, style, reference)?,
     };
     Ok(DeliverSmParts {
-        source: MessageClient::of(&inbound.from),
-        destination: MessageClient::of(&inbound.to),
+        source: DeliverAddress::of(&inbound.from),
+        destination: DeliverAddress::of(&inbound.to),
         esm_class: 0,
         data_coding,
         parts,
@@ -197,7 +201,7 @@ fn message(inbound: &ClientInbound, style: Style, reference: u16) -> Result<Deli
 }
 
 /// Octets go through as they came.
-fn raw(octets: &InboundOctets, style: Style) -> Result<DeliverSmPart, EncodeError> {
+fn raw(octets: &InboundOctets, style: DeliverStyle) -> Result<DeliverSmPart, EncodeError> {
     let mut part = DeliverSmPart { udhi: !octets.udh.is_empty(), ..DeliverSmPart::default() };
     if let (true, Ok(length)) = (part.udhi, u8::try_from(octets.udh.len())) {
         part.short_message.push(length);
@@ -208,8 +212,8 @@ fn raw(octets: &InboundOctets, style: Style) -> Result<DeliverSmPart, EncodeErro
     Ok(part)
 }
 
-/// Moves what is too long into `message_payload`, where the client reads that.
-fn into_payload(part: &mut DeliverSmPart, style: Style) -> Result<(), EncodeError> {
+/// Moves a text that is too long into `message_payload`, if the client reads that.
+fn into_payload(part: &mut DeliverSmPart, style: DeliverStyle) -> Result<(), EncodeError> {
     if part.short_message.len() > SHORT_OCTETS_MAX && style.tlvs {
         part.tlvs.push(Tag::MESSAGE_PAYLOAD, &part.short_message)?;
         part.short_message.clear();
@@ -217,17 +221,16 @@ fn into_payload(part: &mut DeliverSmPart, style: Style) -> Result<(), EncodeErro
     Ok(())
 }
 
-fn text(text: &str, style: Style, reference: u16) -> Result<(u8, Vec<DeliverSmPart>), EncodeError> {
+fn text(text: &str, style: DeliverStyle, reference: u16) -> Result<(u8, Vec<DeliverSmPart>), EncodeError> {
     let Coding { charset, data_coding } = choose(text, style.charset);
     let mut octets = Vec::with_capacity(text.len());
     charset.encode_lossy(text, &mut octets);
-    if style.long == Long::Payload && style.tlvs {
+    if style.long == LongMessageForm::Payload && style.tlvs {
         let mut part = DeliverSmPart { short_message: octets, ..DeliverSmPart::default() };
         into_payload(&mut part, style)?;
         return Ok((data_coding, vec![part]));
     }
-    // A message from a person has at most 255 parts; what is longer than that was made elsewhere, and loses
-    // its end.
+    // A message from a person has at most 255 parts; a longer one was made elsewhere, and loses its end.
     let limit = octets.len().min(smpp::text::PARTS_MAX * (SHORT_OCTETS_MAX / 2));
     let split = split(&octets[..limit], charset, Concat::Udh8, reference).or_else(|_| {
         let whole = octets.len().min(SHORT_OCTETS_MAX / 2);
@@ -248,7 +251,8 @@ mod tests {
     use records::Timestamp;
     use smpp::text::udh::UserData;
 
-    const STYLE: Style = Style { charset: Charset::Gsm7, tlvs: true, long: Long::Payload };
+    const STYLE: DeliverStyle =
+        DeliverStyle { charset: Charset::Gsm7, tlvs: true, long: LongMessageForm::Payload };
 
     fn status_event() -> MessageStatus {
         MessageStatus {
@@ -293,7 +297,7 @@ mod tests {
     fn a_receipt_to_3_3_has_a_short_id_and_no_parameters() {
         let deliver_sm = DeliverSmParts::of(
             &ClientEvent::Status(Box::new(status_event())),
-            Style { tlvs: false, ..STYLE },
+            DeliverStyle { tlvs: false, ..STYLE },
             0,
         )
         .unwrap();
@@ -367,7 +371,9 @@ mod tests {
         let pdu = deliver_sm.pdu(0).unwrap();
         assert!(pdu.short_message.is_empty());
         assert_eq!(Charset::Gsm7.decode(pdu.message()), long);
-        for style in [Style { tlvs: false, ..STYLE }, Style { long: Long::Udh, ..STYLE }] {
+        for style in
+            [DeliverStyle { tlvs: false, ..STYLE }, DeliverStyle { long: LongMessageForm::Udh, ..STYLE }]
+        {
             let deliver_sm = DeliverSmParts::of(&inbound(&long), style, 7).unwrap();
             let mut text = Vec::new();
             for part in 0..deliver_sm.parts() {

@@ -1,7 +1,7 @@
 //! Delivery of a client's events by one of its sessions, acknowledged when the client answers.
 
 use super::client_queue::{ClientQueue, LeasedEvent};
-use super::deliver_sm::{DeliverSmParts, Style};
+use super::deliver_sm::{DeliverSmParts, DeliverStyle};
 use super::meter::SmppMeter;
 use futures_util::future::BoxFuture;
 use pace::Backoff;
@@ -16,9 +16,9 @@ use tokio::sync::watch;
 
 /// Records taken at a time: the client's other sessions get theirs.
 const TAKEN_AT_ONCE: usize = 64;
-/// What a client did not take for so long is dropped, in seconds.
+/// Events that a client did not take for so long are dropped, in seconds.
 const KEPT_S: i64 = 7 * 86_400;
-/// The first wait before something is told again; it doubles each time …
+/// The first wait before an event is delivered again; it doubles each time …
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 /// … up to this.
 const RETRY_MAX: Duration = Duration::from_secs(300);
@@ -29,10 +29,10 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// Of a token: it is one part of several.
 const SEVERAL: u64 = 1 << 63;
 
-/// The telling half of a session.
+/// The outgoing half of a session.
 pub(super) struct DlrDelivery {
     client_queue: Arc<ClientQueue>,
-    style: Style,
+    style: DeliverStyle,
     lease: Duration,
     /// Another session left something.
     left_over: watch::Receiver<u64>,
@@ -43,7 +43,7 @@ pub(super) struct DlrDelivery {
     /// Without their answers.
     flights: HashMap<u64, Flight>,
     ready: Option<BoxFuture<'static, ()>>,
-    /// There is more, but others come first.
+    /// There is more, but the client's other sessions come first.
     more: bool,
     refusals: u32,
     pause: Backoff,
@@ -65,7 +65,7 @@ struct Flight {
     worst: DeliverResult,
 }
 
-/// How the client took it, the best first.
+/// The client's answer, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum DeliverResult {
     Accepted,
@@ -76,8 +76,12 @@ enum DeliverResult {
 }
 
 impl DlrDelivery {
-    /// `response`: how long the client may take to answer.
-    pub(super) fn new(client_queue: Arc<ClientQueue>, style: Style, response: Duration) -> DlrDelivery {
+    /// `response`: the time that the client has to answer.
+    pub(super) fn new(
+        client_queue: Arc<ClientQueue>,
+        style: DeliverStyle,
+        response: Duration,
+    ) -> DlrDelivery {
         DlrDelivery {
             left_over: client_queue.enter(),
             client_queue,
@@ -95,8 +99,8 @@ impl DlrDelivery {
         }
     }
 
-    /// Tells as much as the window takes.
-    pub(super) fn tell(&mut self, session: &mut Session, meter: &SmppMeter, at: Timestamp, now: Instant) {
+    /// Delivers as many events as the window takes.
+    pub(super) fn deliver(&mut self, session: &mut Session, meter: &SmppMeter, at: Timestamp, now: Instant) {
         self.more = false;
         if self.paused_until.is_some_and(|until| until > now) {
             return;
@@ -150,7 +154,7 @@ impl DlrDelivery {
                 true
             }
             Err(error) => {
-                tracing::error!(%error, "what waits for a client cannot be read");
+                tracing::error!(%error, "the queue of a client's events cannot be read");
                 meter.deliver_word("unreadable");
                 self.paused_until = Some(now + PAUSE_MAX);
                 false
@@ -158,19 +162,19 @@ impl DlrDelivery {
         }
     }
 
-    /// The next record as a letter; what cannot be one is ticked off.
+    /// The next record as deliver_sm; a record that cannot be one is acknowledged.
     fn open(&mut self, meter: &SmppMeter, at: Timestamp) -> Option<DeliverSmInProgress> {
         let LeasedEvent { index, redelivered, octets } = self.taken.pop_front()?;
-        let told = ClientEvent::decode(&octets);
-        let since = match &told {
+        let event = ClientEvent::decode(&octets);
+        let since = match &event {
             Ok(ClientEvent::Status(status_event)) => status_event.at,
             Ok(ClientEvent::Inbound(inbound)) => inbound.at,
             Err(_) => at,
         };
         let word = if at.us_since(since) > KEPT_S * 1_000_000 { "old" } else { "unreadable" };
-        let deliver_sm = match told {
-            Ok(told) if word != "old" => {
-                DeliverSmParts::of(&told, self.style, index as u16).map_err(|error| error.to_string())
+        let deliver_sm = match event {
+            Ok(event) if word != "old" => {
+                DeliverSmParts::of(&event, self.style, index as u16).map_err(|error| error.to_string())
             }
             Ok(_) => Err(format!("it is older than {KEPT_S} s")),
             Err(error) => Err(error.to_string()),
@@ -178,7 +182,7 @@ impl DlrDelivery {
         match deliver_sm {
             Ok(deliver_sm) => Some(DeliverSmInProgress { index, redelivered, deliver_sm, next: 0 }),
             Err(why) => {
-                tracing::warn!(index, why, "something is not told to a client");
+                tracing::warn!(index, why, "an event is not delivered to a client");
                 meter.deliver_word(word);
                 self.client_queue.ack(index);
                 None
@@ -208,7 +212,7 @@ impl DlrDelivery {
                     self.flights.entry(sending.index).or_insert(fresh);
                 }
                 Err(SendError::Encode(error)) => {
-                    tracing::warn!(index = sending.index, %error, "something is not told to a client");
+                    tracing::warn!(index = sending.index, %error, "an event is not delivered to a client");
                     meter.deliver_word("unreadable");
                     self.flights.remove(&sending.index);
                     self.client_queue.ack(sending.index);
@@ -234,20 +238,21 @@ impl DlrDelivery {
     ) {
         meter.deliver(status);
         if late {
-            // Its flight is over, and it may be told again; not if that can still be stopped.
+            // The delivery counted as unanswered, and may be repeated; acknowledge it if that can still be
+            // prevented.
             if status.is_ok() && token & SEVERAL == 0 {
                 self.client_queue.ack(token);
             }
             return;
         }
-        let heard = match status {
+        let result = match status {
             Status::ROK => DeliverResult::Accepted,
             Status::RX_T_APPN | Status::RTHROTTLED | Status::RMSGQFUL | Status::RSYSERR => {
                 DeliverResult::NotNow
             }
             _ => DeliverResult::Refused,
         };
-        self.heard(token, heard, now);
+        self.settle(token, result, now);
     }
 
     /// The client did not answer in time, or the session is over.
@@ -255,14 +260,14 @@ impl DlrDelivery {
         if !session_ended {
             meter.deliver_word("timeout");
         }
-        self.heard(token, if session_ended { DeliverResult::Nothing } else { DeliverResult::NotNow }, now);
+        self.settle(token, if session_ended { DeliverResult::Nothing } else { DeliverResult::NotNow }, now);
     }
 
-    fn heard(&mut self, token: u64, heard: DeliverResult, now: Instant) {
+    fn settle(&mut self, token: u64, result: DeliverResult, now: Instant) {
         let index = token & !SEVERAL;
-        self.count(heard, now);
+        self.count(result, now);
         let Some(flight) = self.flights.get_mut(&index) else { return };
-        flight.worst = flight.worst.max(heard);
+        flight.worst = flight.worst.max(result);
         flight.left = flight.left.saturating_sub(1);
         if flight.left > 0 {
             return;
@@ -279,14 +284,14 @@ impl DlrDelivery {
         }
     }
 
-    /// A client that can take nothing now is not asked as fast as it says so.
-    fn count(&mut self, heard: DeliverResult, now: Instant) {
-        match heard {
+    /// A client that refuses for now is not sent the next event at once.
+    fn count(&mut self, result: DeliverResult, now: Instant) {
+        match result {
             DeliverResult::Accepted | DeliverResult::Refused => {
                 self.refusals = 0;
                 self.pause.reset();
             }
-            // Of what was on its way already, more may come back while the session waits.
+            // More refusals of deliveries on their way may arrive while the session waits.
             DeliverResult::NotNow if self.paused_until.is_some_and(|until| until > now) => {}
             DeliverResult::NotNow => {
                 self.refusals += 1;
@@ -299,12 +304,12 @@ impl DlrDelivery {
         }
     }
 
-    /// When [`DlrDelivery::tell`] wants to be called at the latest.
+    /// When [`DlrDelivery::deliver`] wants to be called at the latest.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.paused_until
     }
 
-    /// Resolves when there is something to tell.
+    /// Resolves when there is an event to deliver.
     pub(super) async fn woken(&mut self) {
         if self.more {
             return;
@@ -321,8 +326,8 @@ impl DlrDelivery {
         }
     }
 
-    /// The session is over: others may have what it had.
-    pub(super) fn leave(mut self) {
+    /// The session is over: other sessions get its events.
+    pub(super) fn close(mut self) {
         let taken = self.taken.drain(..).map(|taken| taken.index);
         let begun = self.current.take().map(|sending| sending.index);
         let all: Vec<u64> = taken.chain(begun).chain(self.flights.drain().map(|(index, _)| index)).collect();

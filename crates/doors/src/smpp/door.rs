@@ -1,10 +1,10 @@
-//! Listens, drives a session for each connection, and stops in order.
+//! Server of the SMPP door: listens, drives a session for each connection, and stops in order.
 
 use super::bind_throttle::{BindThrottle, UnboundConnections};
 use super::clients::Clients;
 use super::config::SmppConfig;
 use super::connection::SmppConnection;
-use super::intake::Intake;
+use super::message_control::MessageControl;
 use super::{Clock, SmppDeps};
 use bus::{Bus, Topic};
 use net::{Cores, End, Link, Listener, Stream, TlsServer, drive};
@@ -21,12 +21,12 @@ use tokio::task::JoinHandle;
 /// Beside the drain time, sessions get so long to end when the door closes.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Why the door could not be opened.
+/// The error of opening the door.
 #[derive(Debug)]
 pub struct SmppError {
-    /// Which key of `[smpp]`.
+    /// The key of `[smpp]`.
     pub field: &'static str,
-    /// In words.
+    /// The text of the error.
     pub why: String,
 }
 
@@ -37,11 +37,11 @@ impl std::fmt::Display for SmppError {
 }
 impl std::error::Error for SmppError {}
 
-/// What all sessions have in common.
+/// State that all sessions share.
 pub(super) struct SmppDoorState {
     pub(super) config: SmppConfig,
     pub(super) clients: Arc<Clients>,
-    pub(super) intake: Arc<dyn Intake>,
+    pub(super) intake: Arc<dyn MessageControl>,
     pub(super) intake_topic: Arc<dyn Topic>,
     pub(super) bus: Arc<dyn Bus>,
     pub(super) clock: Clock,
@@ -71,8 +71,8 @@ impl SmppRunning {
         self.tls_address
     }
 
-    /// Listens no more, unbinds every session once what is outstanding has drained, and returns when they are
-    /// gone, or a little after the drain time.
+    /// Stops listening, unbinds every session once its outstanding requests have drained, and returns when
+    /// they are gone, or a little after the drain time.
     pub async fn stop(self) {
         let _ = self.stop.send(true);
         for listener in self.listeners {
@@ -166,7 +166,7 @@ async fn connection(
     if let End::Broken(error) = drive(&mut link, &mut session, &mut worker).await {
         tracing::debug!(%peer, %error, "a client's connection broke");
     }
-    worker.leave();
+    worker.close();
 }
 
 impl SmppDoorState {

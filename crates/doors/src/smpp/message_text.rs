@@ -9,7 +9,7 @@ use smpp::{Status, Tag, Tlvs};
 const PART_SEPTETS: usize = 153;
 /// Octets of one.
 const PART_OCTETS: usize = 134;
-/// What fits into `short_message` is never too long.
+/// A message that fits into `short_message` is never too long.
 const SHORT_OCTETS: usize = 254;
 
 /// Text and user data header of a message.
@@ -19,9 +19,9 @@ pub(super) struct MessageText<'a> {
     pub(super) udh: &'a [u8],
 }
 
-/// Takes a message apart. `charset` is what the platform takes `data_coding` 0 to be; `scratch` holds text of
-/// it.
-pub(super) fn said<'a>(
+/// Splits a message into text and header. `charset` is the platform's meaning of `data_coding` 0; `scratch`
+/// holds the decoded text.
+pub(super) fn split_message<'a>(
     message: &'a [u8],
     has_udh: bool,
     data_coding: u8,
@@ -55,13 +55,13 @@ pub(super) fn said<'a>(
     Ok(MessageText { text: ShortTextForm::Text { text, class: None }, udh })
 }
 
-/// The elements of the header, and what follows it.
+/// The elements of the header, and the text behind it.
 fn split_udh(message: &[u8]) -> Result<(&[u8], &[u8]), Status> {
     let (_, text) = Udh::split(message).map_err(|_| Status::RINVESMCLASS)?;
     Ok((&message[1..message.len() - text.len()], text))
 }
 
-/// What fits into the parts of one message.
+/// Octets that fit into the parts of one message.
 fn octets_max(charset: Charset) -> usize {
     let part = match charset {
         Charset::Gsm7 | Charset::Ascii => PART_SEPTETS,
@@ -70,7 +70,7 @@ fn octets_max(charset: Charset) -> usize {
     PARTS_MAX * part
 }
 
-/// The `data_coding` that says an alphabet whatever the carrier's own is (SMPP 3.4, 5.2.19).
+/// The `data_coding` that names an alphabet independently of the carrier's default (SMPP 3.4, 5.2.19).
 fn name_of(charset: Charset) -> u8 {
     match charset {
         Charset::Gsm7 => 0,
@@ -94,12 +94,12 @@ mod tests {
         charset: Charset,
     ) -> Result<(String, Vec<u8>), Status> {
         let mut scratch = String::new();
-        let said = said(message, has_udh, data_coding, Tlvs::NONE, charset, &mut scratch)?;
-        let text = match said.text {
+        let content = split_message(message, has_udh, data_coding, Tlvs::NONE, charset, &mut scratch)?;
+        let text = match content.text {
             ShortTextForm::Text { text, .. } => format!("text {text}"),
             ShortTextForm::Octets { data_coding, octets } => format!("{data_coding} {:?}", octets.0),
         };
-        Ok((text, said.udh.to_vec()))
+        Ok((text, content.udh.to_vec()))
     }
 
     #[test]
@@ -135,8 +135,9 @@ mod tests {
         let mut tlvs = TlvBuf::new();
         tlvs.push_u8(Tag::SAR_TOTAL_SEGMENTS, 2);
         let mut scratch = String::new();
-        let said = said(b"\xE5", false, 0, tlvs.as_tlvs(), Charset::Latin1, &mut scratch).unwrap();
-        assert!(matches!(said.text, ShortTextForm::Octets { data_coding: 3, octets: Octets(b"\xE5") }));
+        let content =
+            split_message(b"\xE5", false, 0, tlvs.as_tlvs(), Charset::Latin1, &mut scratch).unwrap();
+        assert!(matches!(content.text, ShortTextForm::Octets { data_coding: 3, octets: Octets(b"\xE5") }));
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl SmppMeter {
         }
     }
 
-    /// Something to be told was not: `timeout`, `old`, `unreadable`, …
+    /// An event was not delivered: `timeout`, `old`, `unreadable`, …
     pub(super) fn deliver_word(&self, word: &'static str) {
         counter!("campanile_smpp_delivers_total", "client" => self.client.clone(), "status" => word)
             .increment(1);
@@ -64,7 +64,7 @@ impl SmppMeter {
     }
 }
 
-/// Binds and their answers. Of no client: who is refused may be anybody.
+/// Binds and their answers. Without a client's label: a refused bind may name any.
 pub(super) fn bind(status: Status) {
     counter!("campanile_smpp_binds_total", "status" => word(status)).increment(1);
 }

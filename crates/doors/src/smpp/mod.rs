@@ -1,8 +1,8 @@
-//! The SMPP door: platforms bind to us, hand messages in, and are told what becomes of them.
+//! SMPP door: platforms bind to us, submit messages, and get receipts and inbound messages.
 //!
-//! What one wake-up of a session brings is written into one buffer, record by record as it lies in the PDUs,
-//! appended to the bus as one unit, and answered when that is durable. What a client is told waits on a topic
-//! of its own until one of its sessions has it. There is no task and no timer for a message.
+//! The messages of one wake-up of a session are written into one buffer, straight from the PDUs, appended to
+//! the bus as one unit, and answered when that is durable. Events for a client wait on a topic of its own
+//! until one of its sessions has delivered them. There is no task and no timer for a message.
 //!
 //! ```text
 //! door            listens, one session for each connection
@@ -28,7 +28,7 @@ mod deliver_sm;
 mod dlr_delivery;
 mod door;
 mod ids;
-mod intake;
+mod message_control;
 mod message_text;
 mod meter;
 mod query_cancel;
@@ -40,11 +40,11 @@ mod times;
 
 pub use clients::{ClientChanges, Clients};
 pub use config::{
-    CLIENT_CONNECTIONS, CLIENT_WINDOW, CLIENTS_MAX, CONNECTIONS_MAX, Long, Secret, SmppClient, SmppConfig,
-    VALIDITY_S, VALIDITY_S_MAX, parse_long,
+    CLIENT_CONNECTIONS, CLIENT_WINDOW, CLIENTS_MAX, CONNECTIONS_MAX, ClientLanes, ClientPassword,
+    LongMessageForm, SmppClient, SmppConfig, VALIDITY_S, VALIDITY_S_MAX, parse_long_message_form,
 };
 pub use door::{SmppError, SmppRunning, start};
-pub use intake::Intake;
+pub use message_control::MessageControl;
 pub use net::AllowedIp;
 
 use bus::Bus;
@@ -52,17 +52,17 @@ use engine::Clock;
 use net::Cores;
 use std::sync::Arc;
 
-/// What the door is given.
+/// The parts of the server that the door uses.
 #[derive(Clone)]
 pub struct SmppDeps {
     /// Takes messages: [`engine::Engine::messages`].
-    pub intake: Arc<dyn Intake>,
-    /// Who may bind; a reload puts others in their place.
+    pub intake: Arc<dyn MessageControl>,
+    /// Clients that may bind; a reload puts others in their place.
     pub clients: Arc<Clients>,
-    /// Where what clients are told waits.
+    /// The bus with the queues of the clients' events.
     pub bus: Arc<dyn Bus>,
     /// The wall clock.
     pub clock: Clock,
-    /// Where connections live.
+    /// The cores that run the connections.
     pub cores: Arc<Cores>,
 }

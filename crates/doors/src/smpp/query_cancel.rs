@@ -1,11 +1,11 @@
-//! query_sm, cancel_sm and replace_sm: what was handed in before, looked at or changed.
+//! Handling of query_sm, cancel_sm and replace_sm.
 
-use super::address::Number;
+use super::address::DestinationNumber;
 use super::batch::status_of;
 use super::config::{SmppClient, VALIDITY_S_MAX};
 use super::ids;
-use super::intake::Intake;
-use super::message_text::said;
+use super::message_control::MessageControl;
+use super::message_text::split_message;
 use super::record::{Octets, ShortTextForm};
 use super::submit_sm::for_carrier;
 use super::times::{absolute, moment};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// The answer to a query_sm.
 pub(super) struct Queried {
-    /// As it was asked for.
+    /// As in the request.
     message_id: Vec<u8>,
     final_date: Option<[u8; TIME_OCTETS]>,
     state: MessageState,
@@ -39,9 +39,9 @@ impl Queried {
     }
 }
 
-/// Who asks: a client, by its settings.
-pub(super) struct Asker {
-    pub(super) intake: Arc<dyn Intake>,
+/// Queries and changes of a client's earlier messages.
+pub(super) struct MessageQueries {
+    pub(super) intake: Arc<dyn MessageControl>,
     pub(super) account: String,
     pub(super) system_id: String,
     /// The index that the next message will have.
@@ -50,9 +50,14 @@ pub(super) struct Asker {
     pub(super) at: Timestamp,
 }
 
-impl Asker {
-    pub(super) fn new(intake: Arc<dyn Intake>, client: &SmppClient, head: u64, at: Timestamp) -> Asker {
-        Asker {
+impl MessageQueries {
+    pub(super) fn new(
+        intake: Arc<dyn MessageControl>,
+        client: &SmppClient,
+        head: u64,
+        at: Timestamp,
+    ) -> MessageQueries {
+        MessageQueries {
             intake,
             account: client.account.clone(),
             system_id: client.system_id.clone(),
@@ -62,7 +67,7 @@ impl Asker {
         }
     }
 
-    /// The message a request names, if it is the account's and was sent by whom the request says.
+    /// The message that a request names, if it is the account's and has the source that the request names.
     async fn find(
         &self,
         message_id: &[u8],
@@ -76,11 +81,11 @@ impl Asker {
         if is_same { Ok((id, view)) } else { Err(mismatch) }
     }
 
-    /// How a message stands.
-    pub(super) async fn query(self, asked: OwnedQuery) -> Result<Queried, Status> {
-        let (_, view) = self.find(&asked.message_id, &asked.source, Status::RQUERYFAIL).await?;
+    /// The state of a message.
+    pub(super) async fn query(self, request: OwnedQuery) -> Result<Queried, Status> {
+        let (_, view) = self.find(&request.message_id, &request.source, Status::RQUERYFAIL).await?;
         Ok(Queried {
-            message_id: asked.message_id,
+            message_id: request.message_id,
             final_date: view.at.filter(|_| view.is_final).map(absolute),
             state: super::deliver_sm::state(view.state),
             error: view.error,
@@ -88,19 +93,19 @@ impl Asker {
     }
 
     /// Takes back one message, or all to an address.
-    pub(super) async fn cancel(self, asked: OwnedCancel) -> Result<(), Status> {
-        if asked.message_id.is_empty() {
-            return self.cancel_all(asked).await;
+    pub(super) async fn cancel(self, request: OwnedCancel) -> Result<(), Status> {
+        if request.message_id.is_empty() {
+            return self.cancel_all(request).await;
         }
-        let (id, _) = self.find(&asked.message_id, &asked.source, Status::RCANCELFAIL).await?;
+        let (id, _) = self.find(&request.message_id, &request.source, Status::RCANCELFAIL).await?;
         let steered = self.intake.cancel(&self.account, id).await;
         steered_status(steered.map_err(|error| status_of(&error))?, Status::RCANCELFAIL)
     }
 
-    async fn cancel_all(self, asked: OwnedCancel) -> Result<(), Status> {
-        let source = String::from_utf8(asked.source).map_err(|_| Status::RINVSRCADR)?;
-        let service_type = String::from_utf8(asked.service_type).map_err(|_| Status::RINVSERTYP)?;
-        let to = asked.to?;
+    async fn cancel_all(self, request: OwnedCancel) -> Result<(), Status> {
+        let source = String::from_utf8(request.source).map_err(|_| Status::RINVSRCADR)?;
+        let service_type = String::from_utf8(request.service_type).map_err(|_| Status::RINVSERTYP)?;
+        let to = request.to?;
         let party = MessageClient::Smpp(self.system_id);
         let count = self.intake.cancel_all(&self.account, &party, &service_type, &source, &to).await;
         match count.map_err(|error| status_of(&error))? {
@@ -109,12 +114,12 @@ impl Asker {
         }
     }
 
-    /// Lets a message say something else.
-    pub(super) async fn replace(self, asked: OwnedReplace) -> Result<(), Status> {
-        let (id, view) = self.find(&asked.message_id, &asked.source, Status::RREPLACEFAIL).await?;
-        let expires = asked.expires(self.at)?;
-        let not_before = asked.not_before(self.at)?;
-        let short = asked.short(view.message.short, self.charset)?;
+    /// Replaces the text of a message.
+    pub(super) async fn replace(self, request: OwnedReplace) -> Result<(), Status> {
+        let (id, view) = self.find(&request.message_id, &request.source, Status::RREPLACEFAIL).await?;
+        let expires = request.expires(self.at)?;
+        let not_before = request.not_before(self.at)?;
+        let short = request.short(view.message.short, self.charset)?;
         let steered = self.intake.replace(&self.account, id, short, expires, not_before).await;
         steered_status(steered.map_err(|error| status_of(&error))?, Status::RREPLACEFAIL)
     }
@@ -128,7 +133,7 @@ fn steered_status(steered: Steered, too_late: Status) -> Result<(), Status> {
     }
 }
 
-/// A query_sm, kept while the engine looks.
+/// A query_sm, owned while the engine looks it up.
 pub(super) struct OwnedQuery {
     message_id: Vec<u8>,
     source: Vec<u8>,
@@ -155,7 +160,7 @@ impl From<&CancelSm<'_>> for OwnedCancel {
             message_id: pdu.message_id.to_vec(),
             service_type: pdu.service_type.to_vec(),
             source: pdu.source.addr.to_vec(),
-            to: Number::of(pdu.destination).map(|number| number.as_str().to_owned()),
+            to: DestinationNumber::of(pdu.destination).map(|number| number.as_str().to_owned()),
         }
     }
 }
@@ -213,12 +218,13 @@ impl OwnedReplace {
         }
         let (data_coding, charset) = match before.text {
             ShortText::Text { .. } => (0, charset),
-            // What is kept as octets names its coding.
+            // Stored octets name their coding.
             ShortText::Octets { data_coding, .. } => (data_coding, Charset::Gsm7),
         };
         let mut scratch = String::new();
-        let said = said(&self.message, false, data_coding, smpp::Tlvs::NONE, charset, &mut scratch)?;
-        let text = match said.text {
+        let content =
+            split_message(&self.message, false, data_coding, smpp::Tlvs::NONE, charset, &mut scratch)?;
+        let text = match content.text {
             ShortTextForm::Text { text, class } => ShortText::Text { text: text.into(), class },
             ShortTextForm::Octets { data_coding, octets: Octets(octets) } => {
                 ShortText::Octets { data_coding, octets: octets.into() }

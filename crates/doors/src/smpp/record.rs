@@ -1,4 +1,4 @@
-//! A message as a record of intake, written from what lies in the PDU: no string is made on the way.
+//! Intake record of a message, written from the octets of the PDU without a copy in between.
 //!
 //! The structs here have the same form on disk as [`records::Intake::Message`]; a test holds them together.
 
@@ -27,7 +27,7 @@ pub(super) struct MessageForm<'a> {
     pub tell: DlrRequestForm<'a>,
 }
 
-/// [`records::MessageClient`], of which this door knows one kind.
+/// [`records::MessageClient`], of which this door has one kind.
 #[derive(Serialize)]
 pub(super) enum MessageClientForm<'a> {
     Smpp(&'a str),
@@ -82,9 +82,9 @@ impl Serialize for Octets<'_> {
 }
 
 /// Writes to the end of a vector.
-struct Behind<'a>(&'a mut Vec<u8>);
+struct VecWriter<'a>(&'a mut Vec<u8>);
 
-impl Flavor for Behind<'_> {
+impl Flavor for VecWriter<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -109,7 +109,7 @@ impl MessageForm<'_> {
     pub(super) fn encode_into(&self, out: &mut Vec<u8>) {
         out.push(FORM);
         // A vector takes everything, and every length is known.
-        postcard::serialize_with_flavor(&IntakeForm::Message(self), Behind(out))
+        postcard::serialize_with_flavor(&IntakeForm::Message(self), VecWriter(out))
             .expect("a message has a known length");
     }
 }

@@ -1,16 +1,17 @@
-//! From a PDU to a record of intake.
+//! Submit draft: the fields of submit_sm, data_sm and submit_multi, written as an intake record.
 
-use super::address::{Number, sender};
+use super::address::{DestinationNumber, sender};
 use super::config::{SmppClient, VALIDITY_S_MAX};
-use super::intake::Intake;
-use super::message_text::said;
+use super::message_control::MessageControl;
+use super::message_text::split_message;
 use super::record::{DlrRequestForm, MessageClientForm, MessageForm, Octets, ShortAddressForm, ShortForm};
 use super::times::moment;
-use records::{DlrRequest, Lane, Timestamp};
+use records::{DlrRequest, Timestamp};
 use smpp::pdu::{Address, DataSm, SubmitMulti, SubmitSm, esm_class, registered_delivery};
 use smpp::{Status, Tag, Tlvs};
 
-/// Of [`DlrRequest::values`]: the address as the platform wrote it, where the number does not say that.
+/// In [`DlrRequest::values`]: the address as the platform wrote it, where it cannot be derived from the
+/// number.
 pub(super) const AS_WRITTEN: char = 'd';
 /// The platform's `user_message_reference`, which the receipt repeats (SMPP 3.4, 5.3.2.17).
 pub(super) const USER_REFERENCE: char = 'u';
@@ -101,10 +102,10 @@ impl<'a> SubmitSmDraft<'a> {
     }
 }
 
-/// What a batch's messages have in common, and what they are written with.
+/// Encoder of intake records, with the settings that a batch's messages share.
 pub(super) struct IntakeEncoder<'a> {
     pub(super) client: &'a SmppClient,
-    pub(super) intake: &'a dyn Intake,
+    pub(super) intake: &'a dyn MessageControl,
     pub(super) at: Timestamp,
     pub(super) scratch: &'a mut Scratch,
 }
@@ -120,34 +121,35 @@ impl IntakeEncoder<'_> {
     /// Appends a message's record to `out`.
     ///
     /// # Errors
-    /// What its platform is answered; `out` is as it was.
+    /// The status for the platform; `out` is as it was.
     pub(super) fn write(&mut self, draft: &SubmitSmDraft<'_>, out: &mut Vec<u8>) -> Result<(), Status> {
         let IntakeEncoder { client, at, .. } = *self;
         let source = sender(draft.source, &client.senders)?;
-        let number = Number::of(draft.destination)?;
+        let number = DestinationNumber::of(draft.destination)?;
         let (not_before, expires) = times(draft, client, at)?;
         let class = class(draft)?;
         let service_type = service_type(draft.service_type)?;
-        if !self.intake.is_routable(client.mode, number.as_str(), source, &client.account) {
+        if self.intake.routable(client.mode, number.as_str(), source, &client.account, None).is_err() {
             return Err(Status::RINVDSTADR);
         }
         let Scratch { text, tlvs } = &mut *self.scratch;
         let has_udh = draft.esm_class & esm_class::UDHI != 0;
-        let said = said(draft.message, has_udh, draft.data_coding, draft.tlvs, client.charset, text)?;
+        let content =
+            split_message(draft.message, has_udh, draft.data_coding, draft.tlvs, client.charset, text)?;
         let values = ReceiptValues::of(draft, number.was_written_otherwise);
         let mask = mask(draft.registered_delivery);
         let form = MessageForm {
             account: &client.account,
             party: MessageClientForm::Smpp(&client.system_id),
             at,
-            lane: lane(client, draft.priority_flag),
+            lane: client.lanes.lane(draft.priority_flag),
             mode: client.mode,
             to: number.as_str(),
             short: ShortForm {
-                source: ShortAddressForm { ton_npi: said_numbering(draft.source), addr: source },
+                source: ShortAddressForm { ton_npi: given_numbering(draft.source), addr: source },
                 dest: Some((draft.destination.ton, draft.destination.npi)),
-                text: said.text,
-                udh: Octets(said.udh),
+                text: content.text,
+                udh: Octets(content.udh),
                 service_type,
                 esm_class: class,
                 protocol_id: draft.protocol_id,
@@ -166,7 +168,7 @@ impl IntakeEncoder<'_> {
     }
 }
 
-/// When it may go, and when it is over.
+/// The earliest time of sending, and the end of the validity.
 fn times(
     draft: &SubmitSmDraft<'_>,
     client: &SmppClient,
@@ -183,7 +185,7 @@ fn times(
             if moment >= longest {
                 return Err(Status::RINVSCHED);
             }
-            // What is past is now.
+            // A time in the past is now.
             Some(moment).filter(|moment| *moment > at)
         }
     };
@@ -199,7 +201,7 @@ fn times(
     Ok((not_before, expires.min(longest)))
 }
 
-/// What of `esm_class` goes through.
+/// The bits of `esm_class` that are passed on.
 fn class(draft: &SubmitSmDraft<'_>) -> Result<u8, Status> {
     let kind = draft.esm_class & esm_class::TYPE_MASK;
     // Receipts are not for platforms to send.
@@ -218,22 +220,11 @@ fn service_type(written: &[u8]) -> Result<&str, Status> {
     if text.bytes().all(|octet| octet.is_ascii_graphic()) { Ok(text) } else { Err(Status::RINVSERTYP) }
 }
 
-fn lane(client: &SmppClient, priority_flag: u8) -> Lane {
-    let from = |least: Option<u8>| least.is_some_and(|least| priority_flag >= least);
-    if from(client.emergency_from) {
-        Lane::Emergency
-    } else if from(client.urgent_from) {
-        client.lane.min(Lane::Urgent)
-    } else {
-        client.lane
-    }
-}
-
-fn said_numbering(address: Address<'_>) -> Option<(u8, u8)> {
+fn given_numbering(address: Address<'_>) -> Option<(u8, u8)> {
     ((address.ton, address.npi) != (0, 0)).then_some((address.ton, address.npi))
 }
 
-/// What the platform hears of it (SMPP 3.4, 5.2.17; 5.0, 4.7.21).
+/// The events that the platform requests (SMPP 3.4, 5.2.17; 5.0, 4.7.21).
 fn mask(flag: u8) -> u8 {
     let last = match flag & registered_delivery::RECEIPT_MASK {
         registered_delivery::FINAL => DlrRequest::DELIVERED | DlrRequest::FAILED | DlrRequest::REFUSED,
@@ -245,7 +236,7 @@ fn mask(flag: u8) -> u8 {
     last | between
 }
 
-/// The carrier is asked for every final receipt: we tell the platform those it wants.
+/// The carrier is requested to send every final receipt; the platform gets those that it requested.
 pub(super) fn for_carrier(flag: u8) -> u8 {
     (flag & !registered_delivery::RECEIPT_MASK) | registered_delivery::FINAL
 }
@@ -265,7 +256,7 @@ fn passed_on<'a>(tlvs: Tlvs<'a>, scratch: &'a mut Vec<u8>) -> &'a [u8] {
     scratch
 }
 
-/// What only the request knows and the receipt needs.
+/// Values of the request that the receipt repeats.
 #[derive(Default)]
 struct ReceiptValues {
     list: Vec<(char, String)>,

@@ -9,7 +9,8 @@ const MICROS: i64 = 1_000_000;
 /// `nn` counts quarters of an hour.
 const QUARTER_S: i64 = 900;
 
-/// What a time says that came at `now`; nothing: there is no such moment, such as 30 February.
+/// The point in time of a text that arrived at `now`; nothing for one that does not exist, such as 30
+/// February.
 pub(super) fn moment(text: &[u8], now: Timestamp) -> Option<Timestamp> {
     match SmppTime::parse(text)? {
         relative @ SmppTime::Relative { .. } => {

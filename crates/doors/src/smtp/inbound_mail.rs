@@ -1,7 +1,7 @@
 //! Handler of inbound mail: reads it, appends its outcomes, counts them.
 
-use super::read::{Reading, read};
-use super::{Clock, Mail, SmtpDeps};
+use super::read::{MailReading, read};
+use super::{Clock, SmtpDeps, TaggedMail};
 use bus::{BusError, Topic};
 use records::{OUTCOMES, Outcome, encode_outcomes};
 use smtp::server::Disposition;
@@ -20,15 +20,15 @@ impl InboundMailHandler {
     }
 
     /// Appends the outcomes of a mail; resolves when they are on disk, as `[bus] fsync` promises.
-    pub(super) async fn handle(&self, mail: &Mail) -> Disposition {
+    pub(super) async fn handle(&self, mail: &TaggedMail) -> Disposition {
         let mut outcomes = Vec::new();
         for reading in read(mail, (self.clock)()) {
             match reading {
-                Reading::Outcome(outcome) => {
+                MailReading::Outcome(outcome) => {
                     count(kind(&outcome), "");
                     outcomes.push(outcome);
                 }
-                Reading::Ignored(why) => {
+                MailReading::Ignored(why) => {
                     count("ignored", why);
                     tracing::info!(from = mail.from, why, "a mail was ignored");
                 }
@@ -40,7 +40,7 @@ impl InboundMailHandler {
         match self.outcomes.append(&[&encode_outcomes(&outcomes)]).await {
             Ok(_) => Disposition::Accepted,
             Err(error) => {
-                tracing::error!(%error, "a mail's outcome cannot be written down: its sender will try again");
+                tracing::error!(%error, "a mail's outcome cannot be stored: its sender will retry");
                 match error {
                     BusError::DiskFull { .. } => Disposition::NoStorage,
                     _ => Disposition::LocalError,

@@ -22,8 +22,8 @@ pub use serve::{CONNECTIONS_MAX, SmtpError, SmtpRunning, serve};
 pub use tag::{TagKind, TagReader};
 
 use bus::Bus;
+use engine::Clock;
 use net::Cores;
-use records::Timestamp;
 use std::sync::Arc;
 
 /// A mail is at most so many octets.
@@ -34,25 +34,22 @@ const RECIPIENTS_MAX: usize = 10;
 const DOMAIN_OCTETS_MAX: usize = 190;
 
 /// A mail for our addresses.
-type Mail = smtp::server::Mail<tag::Recipient>;
-
-/// The wall clock as a function, so that tests own time.
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+type TaggedMail = smtp::server::Mail<tag::TaggedRecipient>;
 
 /// `[smtp]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmtpConfig {
     /// `host:port`; port 0 takes a free one.
     pub listen: String,
-    /// What stands behind the `@` of our addresses; mail routes are told the same.
+    /// The domain of our addresses; mail routes have the same.
     pub domain: String,
 }
 
 impl SmtpConfig {
-    /// What is wrong with the domain.
+    /// Checks the domain.
     ///
     /// # Errors
-    /// In words.
+    /// The text of the error.
     pub fn check(&self) -> Result<(), String> {
         let domain = &self.domain;
         if domain.len() > DOMAIN_OCTETS_MAX {
@@ -69,15 +66,15 @@ impl SmtpConfig {
     }
 }
 
-/// What the door is given.
+/// The parts of the server that the door uses.
 #[derive(Clone)]
 pub struct SmtpDeps {
-    /// Where outcomes go.
+    /// The bus with the topic of outcomes.
     pub bus: Arc<dyn Bus>,
     /// Reads the tags that the mail gateway makes.
     pub tags: Arc<dyn TagReader>,
     /// The wall clock.
     pub clock: Clock,
-    /// Where connections live.
+    /// The cores that run the connections.
     pub cores: Arc<Cores>,
 }

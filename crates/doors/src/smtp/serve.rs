@@ -16,17 +16,17 @@ use tokio::task::JoinHandle;
 pub const CONNECTIONS_MAX: usize = 200;
 /// Connections get so long to end when the door closes.
 const GRACE: Duration = Duration::from_secs(5);
-/// What waits may take so long to be written when a session ends.
+/// Time to write the waiting octets when a session ends.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Without any deadline a connection is still looked at this often.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// Why the door could not be opened.
+/// The error of opening the door.
 #[derive(Debug)]
 pub struct SmtpError {
-    /// Which key of `[smtp]`.
+    /// The key of `[smtp]`.
     pub field: &'static str,
-    /// In words.
+    /// The text of the error.
     pub why: String,
 }
 
@@ -42,7 +42,7 @@ pub struct SmtpRunning {
     address: SocketAddr,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
-    /// Where its connections live: they must outlive the listener to say their last words.
+    /// The cores of its connections: they must outlive the listener, to write the last replies.
     cores: Arc<net::Cores>,
 }
 
@@ -52,7 +52,8 @@ impl SmtpRunning {
         self.address
     }
 
-    /// Listens no more, says so to whoever is connected, and returns when they are gone, or 5 s later.
+    /// Stops listening, announces that to the connected clients, and returns when they are gone, or 5 s
+    /// later.
     pub async fn stop(self) {
         let _ = self.stop.send(true);
         let _ = self.task.await;

@@ -1,10 +1,11 @@
-//! Reading the tags that our own mails carried: made elsewhere, under a secret this door never sees.
+//! Tagged addresses of our own mails: the tags are made elsewhere, under a secret that this door does not
+//! have.
 
 use records::{AlertNo, EndpointNo};
 use smtp::server::RecipientPolicy;
 use std::sync::Arc;
 
-/// What a tagged address is for.
+/// The purpose of a tagged address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TagKind {
     /// `answers+TAG`: people reply to it.
@@ -26,7 +27,7 @@ impl TagKind {
     }
 }
 
-/// Says which delivery a tag was made for; nothing for a tag that is not ours, or for another purpose.
+/// Finds the delivery of a tag; nothing for a tag that is not ours, or for another purpose.
 pub trait TagReader: Send + Sync {
     /// Reads a tag as it stood in an address, in any case.
     fn read(&self, kind: TagKind, tag: &str) -> Option<(AlertNo, EndpointNo)>;
@@ -43,7 +44,7 @@ where
 
 /// An address of ours: its purpose, and its delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recipient {
+pub struct TaggedRecipient {
     /// A person's reply, or a mail system's report.
     pub kind: TagKind,
     /// Of the delivery.
@@ -64,9 +65,9 @@ pub struct TaggedAddresses {
 }
 
 impl RecipientPolicy for TaggedAddresses {
-    type Recipient = Recipient;
+    type Recipient = TaggedRecipient;
 
-    fn resolve(&self, address: &str) -> Option<Recipient> {
+    fn resolve(&self, address: &str) -> Option<TaggedRecipient> {
         let (local, domain) = address.rsplit_once('@')?;
         if !domain.eq_ignore_ascii_case(&self.domain) {
             return None;
@@ -74,7 +75,7 @@ impl RecipientPolicy for TaggedAddresses {
         let (mailbox, tag) = local.split_once('+')?;
         let kind = TagKind::ALL.into_iter().find(|kind| mailbox.eq_ignore_ascii_case(kind.mailbox()))?;
         let (alert, endpoint) = self.tags.read(kind, tag)?;
-        Some(Recipient { kind, alert, endpoint, address: address.to_owned() })
+        Some(TaggedRecipient { kind, alert, endpoint, address: address.to_owned() })
     }
 }
 
@@ -89,7 +90,7 @@ mod tests {
             Some((AlertNo(alert.parse().ok()?), EndpointNo(endpoint.parse().ok()?)))
         };
         let ours = TaggedAddresses { domain: "in.test".to_owned(), tags: Arc::new(tags) };
-        let recipient = |kind, alert, endpoint, address: &str| Recipient {
+        let recipient = |kind, alert, endpoint, address: &str| TaggedRecipient {
             kind,
             alert: AlertNo(alert),
             endpoint: EndpointNo(endpoint),

@@ -1,6 +1,6 @@
 use super::*;
 use bus::embedded::{Fsync, Options};
-use records::{AlertNo, EndpointNo, OUTCOMES, Outcome, ReceiptState, decode_outcomes, mail_key};
+use records::{AlertNo, EndpointNo, OUTCOMES, Outcome, ReceiptState, Timestamp, decode_outcomes, mail_key};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

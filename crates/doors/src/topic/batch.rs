@@ -17,10 +17,10 @@ const TOPICS_MAX: usize = 32;
 /// Wrong tokens after which a connection ends.
 const WRONG_TOKENS_MAX: u32 = 3;
 
-/// One connection, whoever drives it.
+/// One connection, driven by a thread or a reactor.
 pub(super) struct TopicConnection {
     pub(super) machine: Conversation,
-    /// Whoever comes here must show a token.
+    /// Requests on this address need a token.
     needs_auth: bool,
     role: Option<Role>,
     wrong_tokens: u32,
@@ -120,7 +120,7 @@ impl TopicConnection {
         }
     }
 
-    /// Appends what was gathered, each topic's messages as one, and replies.
+    /// Appends the gathered messages, each topic's as one unit, and replies.
     async fn append(&mut self, door: &TopicDoorState) {
         let Posts { topics, messages } = &mut self.posts;
         match &messages[..] {
@@ -242,7 +242,7 @@ impl TopicConnection {
         }
     }
 
-    /// Where no token is needed everybody may.
+    /// Whether the role allows it; without a needed token everything is allowed.
     fn may(&self, what: impl FnOnce(Role) -> bool) -> bool {
         !self.needs_auth || self.role.is_some_and(what)
     }

@@ -1,6 +1,6 @@
 //! `[topics]`.
 
-use super::machine::{Cut, Limits};
+use super::machine::{ConversationLimits, LengthLimits};
 use bus::{Durability, RECORD_OCTETS_MAX, Retention, TopicSettings};
 use engine::Problem;
 use net::TlsServerSettings;
@@ -16,10 +16,10 @@ const MESSAGE_OCTETS_MAX: usize = 64 * 1024;
 const _: () = assert!(MESSAGE_OCTETS_MAX <= RECORD_OCTETS_MAX);
 /// Topics at most, whatever is configured.
 const TOPICS_MAX: usize = 1_000_000;
-/// Messages of one topic in memory, together, where nothing else is said.
+/// Octets of one topic's messages in memory, by default.
 const MEMORY_OCTETS: u64 = 64 << 20;
 
-/// What EXIT ends.
+/// The effect of EXIT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Exit {
     /// The connection.
@@ -32,23 +32,23 @@ pub enum Exit {
 /// `[topics]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopicsConfig {
-    /// Where it listens in the clear; port 0 takes a free one.
+    /// Address in the clear; port 0 takes a free one.
     pub listen: Option<SocketAddr>,
     /// Where it listens by TLS.
     pub tls_listen: Option<SocketAddr>,
-    /// What is shown there.
+    /// Its certificate and key.
     pub tls: Option<TlsServerSettings>,
-    /// How safe a message is when it is answered.
+    /// Durability of a message when it is answered.
     pub durability: Durability,
-    /// What may be let go of, in each topic.
+    /// Retention of each topic.
     pub retention: Retention,
-    /// Octets of a topic with its `@`; what is longer is cut.
+    /// Octets of a topic with its `@`; a longer one is cut.
     pub topic_octets_max: usize,
-    /// Octets of a message; what is longer is cut.
+    /// Octets of a message; a longer one is cut.
     pub message_octets_max: usize,
     /// Topics at most.
     pub topics_max: usize,
-    /// What EXIT ends.
+    /// The effect of EXIT.
     pub exit: Exit,
     /// Connections at a time, on each address; more wait to be accepted.
     pub connections_max: usize,
@@ -58,7 +58,7 @@ pub struct TopicsConfig {
     pub request: Duration,
     /// From connection to a good token, where one is needed.
     pub auth: Duration,
-    /// How long a client may leave unread what we say.
+    /// Time that a client may leave our octets unread.
     pub write_stall: Duration,
     /// Others make topics on the same bus, and append to them: other processes, or routes that publish
     /// alerts.
@@ -88,7 +88,7 @@ impl Default for TopicsConfig {
 }
 
 impl TopicsConfig {
-    /// Everything that is wrong. Files of certificates are read.
+    /// All problems. Files of certificates are read.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut check = |field: &str, wrong: Option<String>| {
@@ -123,16 +123,19 @@ impl TopicsConfig {
         problems
     }
 
-    pub(super) fn limits(&self, needs_auth: bool) -> Limits {
-        Limits {
-            cut: Cut { topic_octets_max: self.topic_octets_max, message_octets_max: self.message_octets_max },
+    pub(super) fn limits(&self, needs_auth: bool) -> ConversationLimits {
+        ConversationLimits {
+            cut: LengthLimits {
+                topic_octets_max: self.topic_octets_max,
+                message_octets_max: self.message_octets_max,
+            },
             idle: self.idle,
             request: self.request,
             auth: needs_auth.then_some(self.auth),
         }
     }
 
-    /// How each text topic is kept on the bus.
+    /// Settings of each text topic on the bus.
     pub fn settings(&self) -> TopicSettings {
         let mut retention = self.retention;
         if self.durability == Durability::Memory {

@@ -1,4 +1,5 @@
-//! Listens, gives each connection a thread or a place on a core, and stops in order.
+//! Server of the topic door: listens, gives each connection a thread or a place on a core, and stops in
+//! order.
 
 use super::batch::TopicConnection;
 use super::config::TopicsConfig;
@@ -28,19 +29,19 @@ const THREADS_AGAIN: usize = 8;
 const BACKLOG: u32 = 4096;
 /// After an error of `accept` (no file descriptors left, mostly) wait so long before the next.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Threads' clients are looked at so often, whether they have been silent for too long.
+/// Interval at which the threads' clients are checked for silence.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Topics that others made are looked for so often.
+/// Interval at which topics of other processes are looked for.
 const FOLLOW_EVERY: Duration = Duration::from_secs(1);
 /// Connections get so long to end when the door closes.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Why the door could not be opened.
+/// The error of opening the door.
 #[derive(Debug)]
 pub struct TopicsError {
-    /// Which key of `[topics]`.
+    /// The key of `[topics]`.
     pub field: String,
-    /// In words.
+    /// The text of the error.
     pub why: String,
 }
 
@@ -51,20 +52,20 @@ impl std::fmt::Display for TopicsError {
 }
 impl std::error::Error for TopicsError {}
 
-/// What all connections have in common.
+/// State that all connections share.
 pub(super) struct TopicDoorState {
     pub(super) config: TopicsConfig,
     pub(super) topic_cache: Arc<TopicCache>,
     pub(super) meter: TopicMeter,
     pub(super) cores: Arc<Cores>,
     token_check: TokenCheck,
-    /// Where what blocks is done, and tokens are looked up.
+    /// The runtime for blocking calls and for looking up tokens.
     runtime: Handle,
     begin: Instant,
     /// Connections that there are.
     live: AtomicUsize,
     handles: Mutex<HashMap<u64, Arc<ThreadHandle>>>,
-    next_seat: AtomicU64,
+    next_handle: AtomicU64,
     stop: watch::Sender<bool>,
     exit: watch::Sender<bool>,
 }
@@ -85,9 +86,9 @@ impl TopicDoorState {
         self.stop.subscribe()
     }
 
-    /// Somebody said EXIT, and that ends the server.
+    /// Stops the server after an EXIT request.
     pub(super) fn stop_server(&self) {
-        tracing::info!("EXIT at the topic door stops the server");
+        tracing::info!("an EXIT request at the topic door stops the server");
         self.exit.send_replace(true);
     }
 
@@ -103,15 +104,15 @@ impl TopicDoorState {
         made.unwrap_or(Err(NoTopic::Bus(bus::BusError::Closed)))
     }
 
-    /// Who has this token.
+    /// The role of this token.
     pub(super) async fn role_of(&self, token: String) -> Option<Role> {
-        let asked = (self.token_check)(token);
-        self.runtime.spawn(asked).await.ok().flatten()
+        let lookup = (self.token_check)(token);
+        self.runtime.spawn(lookup).await.ok().flatten()
     }
 
     /// Notes a thread's connection.
-    pub(super) fn handle(&self, handle: &Arc<ThreadHandle>) -> u64 {
-        let number = self.next_seat.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn add_handle(&self, handle: &Arc<ThreadHandle>) -> u64 {
+        let number = self.next_handle.fetch_add(1, Ordering::Relaxed);
         self.handles().insert(number, Arc::clone(handle));
         self.meter.threads.increment(1);
         if *self.stop.borrow() {
@@ -121,7 +122,7 @@ impl TopicDoorState {
     }
 
     /// Its thread is done with it.
-    pub(super) fn unseat(&self, number: u64) {
+    pub(super) fn remove_handle(&self, number: u64) {
         if self.handles().remove(&number).is_some() {
             self.meter.threads.decrement(1);
         }
@@ -132,7 +133,7 @@ impl TopicDoorState {
     }
 
     /// Looks at the threads' clients until the door closes, then wakes the threads.
-    async fn watch_seats(&self) {
+    async fn watch_handles(&self) {
         let mut stopping = self.stopping();
         loop {
             tokio::select! {
@@ -145,7 +146,7 @@ impl TopicDoorState {
         self.handles().values().for_each(|handle| handle.close());
     }
 
-    /// Finds what others make, until the door closes.
+    /// Finds topics of other processes, until the door closes.
     async fn follow(&self) {
         let mut stopping = self.stopping();
         loop {
@@ -156,7 +157,7 @@ impl TopicDoorState {
             let topic_cache = Arc::clone(&self.topic_cache);
             match self.runtime.spawn_blocking(move || topic_cache.look()).await {
                 Ok(Ok(())) | Err(_) => {}
-                Ok(Err(error)) => tracing::warn!(%error, "topics that others made cannot be looked for"),
+                Ok(Err(error)) => tracing::warn!(%error, "topics of other processes cannot be listed"),
             }
         }
     }
@@ -202,13 +203,13 @@ impl TopicsRunning {
         self.tls_address
     }
 
-    /// Turns true when somebody who may has said EXIT and that stops the server.
+    /// Turns true when an EXIT request with the right role stops the server.
     pub fn exit(&self) -> watch::Receiver<bool> {
         self.door.exit.subscribe()
     }
 
-    /// Listens no more, ends every connection once what it is about is answered, and returns when they are
-    /// gone, or a little later.
+    /// Stops listening, ends every connection once its current requests are answered, and returns when they
+    /// are gone, or a little later.
     pub async fn stop(self) {
         self.door.stop.send_replace(true);
         for task in self.tasks {
@@ -252,7 +253,7 @@ pub async fn start(config: TopicsConfig, deps: TopicsDeps) -> Result<TopicsRunni
         begin: Instant::now(),
         live: AtomicUsize::new(0),
         handles: Mutex::default(),
-        next_seat: AtomicU64::new(0),
+        next_handle: AtomicU64::new(0),
         stop: watch::Sender::new(false),
         exit: watch::Sender::new(false),
     });
@@ -273,7 +274,7 @@ pub async fn start(config: TopicsConfig, deps: TopicsDeps) -> Result<TopicsRunni
         running.tasks.push(tokio::spawn(serve(Arc::clone(&door), listener, tls, needs_auth)));
     }
     let watching = Arc::clone(&door);
-    running.tasks.push(tokio::spawn(async move { watching.watch_seats().await }));
+    running.tasks.push(tokio::spawn(async move { watching.watch_handles().await }));
     if door.config.is_shared {
         running.tasks.push(tokio::spawn(async move { door.follow().await }));
     }

@@ -16,7 +16,7 @@ pub(super) struct TopicMeter {
     pub(super) threads: Gauge,
     pub(super) connections: Gauge,
     begin: Instant,
-    /// When trouble was told last, in seconds from the beginning; 0: never.
+    /// The last time an error was logged, in seconds from the start; 0: never.
     told_s: AtomicU64,
 }
 
@@ -37,7 +37,7 @@ impl TopicMeter {
         }
     }
 
-    /// Requests that the bus could not carry out; told once a second at most.
+    /// Counts requests that the bus could not carry out; logged once a second at most.
     pub(super) fn trouble(&self, requests: u64, error: &dyn std::fmt::Display) {
         self.failed.increment(requests);
         let now_s = self.begin.elapsed().as_secs() + 1;

@@ -1,6 +1,6 @@
-//! The topic door: a text protocol on topics of the bus, for displays, scripts and `nc`.
+//! Topic door: a text protocol on topics of the bus, for displays, scripts and `nc`.
 //!
-//! What one wake-up of a connection brings is parsed where it lies, its messages are appended together, and
+//! The requests of one wake-up of a connection are parsed in place, their messages are appended together, and
 //! all replies leave in one write. With few connections the thread that the system wakes for a client does
 //! all of that by itself; with many, those of a core share one. A connection moves between the two as others
 //! come and go.
@@ -36,21 +36,21 @@ use records::Role;
 use std::sync::Arc;
 use store::SharedStore;
 
-/// Says who has a token; nothing: nobody.
+/// Looks up the role of a token; nothing for an unknown one.
 pub type TokenCheck = Arc<dyn Fn(String) -> BoxFuture<'static, Option<Role>> + Send + Sync>;
 
-/// What the door is given.
+/// The parts of the server that the door uses.
 #[derive(Clone)]
 pub struct TopicsDeps {
     /// Where the topics are.
     pub bus: Arc<dyn Bus>,
-    /// Who may come in from beyond this machine.
+    /// Checks the tokens of clients from other machines.
     pub token_check: TokenCheck,
     /// Where connections live when there are many.
     pub cores: Arc<Cores>,
 }
 
-/// The doorkeeper that knows the API's tokens.
+/// A check against the API's tokens.
 pub fn by_tokens(store: SharedStore) -> TokenCheck {
     Arc::new(move |token| {
         let store = store.clone();

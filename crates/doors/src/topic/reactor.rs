@@ -1,4 +1,4 @@
-//! Many connections: those of a core share its thread.
+//! Reactor for many connections: those of a core share its thread.
 
 use super::batch::TopicConnection;
 use super::door::TopicDoorState;
@@ -183,10 +183,10 @@ fn poll_write_all(
     }
 }
 
-/// Says goodbye, so that the last words arrive.
+/// Closes in order, so that the last reply arrives.
 async fn hang_up(stream: &mut Stream) {
     let mut rest = [0; 4096];
-    // Whoever is gone already hears nothing.
+    // A client that is gone already needs no closing.
     let _ = timeout(LAST_WORDS, async {
         stream.shutdown().await?;
         for _ in 0..LAST_READS {

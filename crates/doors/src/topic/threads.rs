@@ -1,5 +1,5 @@
-//! Few connections: each has a thread, which reads, answers and writes by itself. The system wakes it where
-//! its client ran, and nothing is handed over on the way: three times what a reactor does at two connections.
+//! Threads for few connections: each reads, answers and writes by itself. The system wakes it where its
+//! client ran, and nothing is handed over: with two connections three times the rate of a reactor.
 
 use super::batch::TopicConnection;
 use super::door::TopicDoorState;
@@ -16,12 +16,12 @@ use std::time::{Duration, Instant};
 
 /// One read takes so many octets at most.
 pub(super) const READ_OCTETS: usize = 64 * 1024;
-/// After our last words what the client still sends is heard for so long: a reset would take them back.
+/// After our last reply the client's input is still read for so long: a reset would discard the reply.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 /// And so many reads at most.
 pub(super) const LAST_READS: usize = 16;
 
-/// What the door knows of a thread's connection while the thread waits for its client.
+/// Handle of the door on a thread's connection while the thread waits for its client.
 pub(super) struct ThreadHandle {
     stream: TcpStream,
     /// Milliseconds after the door opened, when the client has been silent for too long; 0: never.
@@ -55,15 +55,15 @@ pub(super) fn start(door: &Arc<TopicDoorState>, stream: TcpStream, connection: T
         stream,
         due_ms: AtomicU64::new(door.due_ms(connection.machine.poll_timeout())),
     });
-    let number = door.handle(&handle);
-    // What the thread takes with it comes back if there is no thread.
-    let baggage = Arc::new(std::sync::Mutex::new(Some((twin, connection))));
-    let (theirs, at) = (Arc::clone(&baggage), Arc::clone(door));
+    let number = door.add_handle(&handle);
+    // The connection comes back if no thread can be made.
+    let parked = Arc::new(std::sync::Mutex::new(Some((twin, connection))));
+    let (theirs, at) = (Arc::clone(&parked), Arc::clone(door));
     let spawned = std::thread::Builder::new().name("topic".to_owned()).spawn(move || {
-        let taken = theirs.lock().ok().and_then(|mut baggage| baggage.take());
+        let taken = theirs.lock().ok().and_then(|mut parked| parked.take());
         let Some((stream, mut connection)) = taken else { return };
         let end = run(&at, &stream, &handle, &mut connection);
-        at.unseat(number);
+        at.remove_handle(number);
         match end {
             Ok(ThreadEnd::Crowded) => {
                 drop(handle);
@@ -75,9 +75,9 @@ pub(super) fn start(door: &Arc<TopicDoorState>, stream: TcpStream, connection: T
         }
     });
     if let Err(error) = spawned {
-        tracing::warn!(%error, "no thread for a connection: it is served with others");
-        door.unseat(number);
-        let left = baggage.lock().ok().and_then(|mut baggage| baggage.take());
+        tracing::warn!(%error, "no thread for a connection: a reactor serves it");
+        door.remove_handle(number);
+        let left = parked.lock().ok().and_then(|mut parked| parked.take());
         if let Some((stream, connection)) = left {
             reactor::start(door, stream, connection);
         }
@@ -129,7 +129,7 @@ fn run(
     }
 }
 
-/// Says goodbye, so that the last words arrive.
+/// Closes in order, so that the last reply arrives.
 fn hang_up(mut stream: &TcpStream) {
     if stream.shutdown(Shutdown::Write).is_err() || stream.set_read_timeout(Some(LAST_WORDS)).is_err() {
         return;

@@ -10,30 +10,30 @@ pub(super) struct TopicCache {
     settings: TopicSettings,
     topics_max: usize,
     known: RwLock<CachedTopic>,
-    /// Held by whoever opens one: two would open it twice.
+    /// Held while a topic is opened, so that none is opened twice.
     opening: Mutex<()>,
 }
 
 #[derive(Default)]
 struct CachedTopic {
     topics: FxHashMap<Box<[u8]>, Arc<dyn Topic>>,
-    /// What LIST answers.
+    /// The reply to LIST.
     list: Vec<u8>,
 }
 
-/// Why there is no such topic.
+/// The error of opening a topic.
 #[derive(Debug)]
 pub(super) enum NoTopic {
-    /// There are as many as there may be.
+    /// The limit of topics is reached.
     Full(usize),
-    /// The bus's words.
+    /// An error of the bus.
     Bus(BusError),
 }
 
 impl std::fmt::Display for NoTopic {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            NoTopic::Full(limit) => write!(f, "there are {limit} topics already: raise max_topics"),
+            NoTopic::Full(limit) => write!(f, "the limit of {limit} topics is reached: raise max_topics"),
             NoTopic::Bus(error) => write!(f, "{error}"),
         }
     }
@@ -55,7 +55,7 @@ impl TopicCache {
         Ok(topic_cache)
     }
 
-    /// Finds what others have made since. Blocks.
+    /// Finds topics that other processes have made since. Blocks.
     ///
     /// # Errors
     /// The bus's.
@@ -102,7 +102,7 @@ impl TopicCache {
         Ok(made)
     }
 
-    /// Shows what LIST answers: all topics, joined by `#`.
+    /// Shows the reply to LIST: all topics, joined by `#`.
     pub(super) fn list(&self, show: impl FnOnce(&[u8])) {
         show(&self.known.read().unwrap_or_else(PoisonError::into_inner).list);
     }

@@ -4,8 +4,9 @@
 use super::record::number_of;
 use super::sink::Totals;
 use bus::{Bus, Topic};
-use doors::smpp::{Clients, Intake, Secret, SmppClient, SmppConfig, SmppDeps, SmppRunning};
-use engine::{EngineError, MessageView, Steered};
+use doors::MessageIntake;
+use doors::smpp::{ClientPassword, Clients, MessageControl, SmppClient, SmppConfig, SmppDeps, SmppRunning};
+use engine::{EngineError, MessageView, Steered, Unroutable};
 use futures_util::future::{BoxFuture, FutureExt, ready};
 use net::Cores;
 use records::{INTAKE, Message, MessageClient, MessageId, Mode, Short, ShortText, Timestamp};
@@ -35,7 +36,7 @@ impl Door {
         let topic = bus.topic(INTAKE).map_err(|error| error.to_string())?;
         let client = SmppClient {
             system_id: who.to_owned(),
-            password: Secret::from(who),
+            password: ClientPassword::from(who),
             account: who.to_owned(),
             window: WINDOW_MAX,
             connections: CONNECTIONS_MAX,
@@ -95,9 +96,9 @@ fn take(totals: &mut Totals, message: &Message) {
 /// Takes messages in, and knows nothing of them afterwards.
 struct OnBus(Arc<dyn Topic>);
 
-impl Intake for OnBus {
-    fn is_routable(&self, _: Mode, _: &str, _: &str, _: &str) -> bool {
-        true
+impl MessageIntake for OnBus {
+    fn routable(&self, _: Mode, _: &str, _: &str, _: &str, _: Option<&str>) -> Result<(), Unroutable> {
+        Ok(())
     }
 
     fn accept<'a>(&'a self, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<MessageId, EngineError>> {
@@ -110,7 +111,9 @@ impl Intake for OnBus {
     fn is_behind(&self) -> bool {
         false
     }
+}
 
+impl MessageControl for OnBus {
     fn message<'a>(
         &'a self,
         _: &'a str,

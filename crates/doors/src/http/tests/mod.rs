@@ -1,56 +1,50 @@
 //! The door as clients see it: the real router over real sockets, the SQLite store and the engine behind it.
 
-mod alerts;
-mod answers;
 mod bad_input;
-mod cap;
-mod people;
-mod sendsms;
 mod tls;
-mod tokens;
 mod web;
 
-use super::*;
-use records::{Mode, Role, Route, Timestamp};
-use reqwest::{Client, Method, RequestBuilder, StatusCode};
-use serde_json::{Value, json};
-use std::sync::atomic::{AtomicI64, Ordering};
+pub(crate) use super::*;
+pub(crate) use records::{Mode, Role, Route, Timestamp};
+pub(crate) use reqwest::{Client, Method, RequestBuilder, StatusCode};
+pub(crate) use serde_json::{Value, json};
+pub(crate) use std::sync::atomic::{AtomicI64, Ordering};
 
 /// 2026-11-18T06:26:40Z.
-const NOW: Timestamp = Timestamp(1_794_983_200_000_000);
-const KEY: [u8; LINK_KEY_OCTETS] = [9; LINK_KEY_OCTETS];
+pub(crate) const NOW: Timestamp = Timestamp(1_794_983_200_000_000);
+pub(crate) const KEY: [u8; LINK_KEY_OCTETS] = [9; LINK_KEY_OCTETS];
 
-/// A whole house behind one open door.
-struct TestServer {
-    door: Running,
-    engine: Engine,
-    store: SharedStore,
-    links: Arc<AnswerLinks>,
-    cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
-    platforms: Arc<ArcSwap<Platforms>>,
-    defaults: Arc<ArcSwap<channels::Defaults>>,
-    clock: Arc<AtomicI64>,
-    admin: String,
-    client: Client,
-    dir: tempfile::TempDir,
+/// A server with one open door.
+pub(crate) struct TestServer {
+    pub door: HttpRunning,
+    pub engine: Engine,
+    pub store: SharedStore,
+    pub links: Arc<AnswerLinks>,
+    pub cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
+    pub platforms: Arc<ArcSwap<Platforms>>,
+    pub defaults: Arc<ArcSwap<channels::Defaults>>,
+    pub clock: Arc<AtomicI64>,
+    pub admin: String,
+    pub client: Client,
+    pub dir: tempfile::TempDir,
 }
 
 impl TestServer {
-    async fn open() -> TestServer {
-        TestServer::with(Limits::default(), None).await
+    pub async fn open() -> TestServer {
+        TestServer::with(HttpLimits::default(), None).await
     }
 
-    async fn with(limits: Limits, reload: Option<Reload>) -> TestServer {
+    pub async fn with(limits: HttpLimits, reload: Option<Reload>) -> TestServer {
         TestServer::behind(limits, reload, None, None).await
     }
 
     /// With a database of so many pages and no more.
-    async fn on_a_disk_of(pages: u32) -> TestServer {
-        TestServer::behind(Limits::default(), None, None, Some(pages)).await
+    pub async fn on_a_disk_of(pages: u32) -> TestServer {
+        TestServer::behind(HttpLimits::default(), None, None, Some(pages)).await
     }
 
-    async fn behind(
-        limits: Limits,
+    pub async fn behind(
+        limits: HttpLimits,
         reload: Option<Reload>,
         tls: Option<Arc<rustls::ServerConfig>>,
         pages_max: Option<u32>,
@@ -115,32 +109,32 @@ impl TestServer {
     }
 
     /// A request by the admin.
-    fn call(&self, method: Method, path: &str) -> RequestBuilder {
+    pub fn call(&self, method: Method, path: &str) -> RequestBuilder {
         self.anon(method, path).bearer_auth(&self.admin)
     }
 
     /// A request without a token.
-    fn anon(&self, method: Method, path: &str) -> RequestBuilder {
+    pub fn anon(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("http://{}{path}", self.door.address()))
     }
 
-    async fn get(&self, path: &str) -> (StatusCode, Value) {
+    pub async fn get(&self, path: &str) -> (StatusCode, Value) {
         said(self.call(Method::GET, path)).await
     }
 
-    async fn post(&self, path: &str, body: Value) -> (StatusCode, Value) {
+    pub async fn post(&self, path: &str, body: Value) -> (StatusCode, Value) {
         said(self.call(Method::POST, path).json(&body)).await
     }
 
     /// A token of this role.
-    async fn token(&self, role: Role) -> String {
+    pub async fn token(&self, role: Role) -> String {
         let (status, made) = self.post("/api/v1/tokens", json!({"role": role.name()})).await;
         assert_eq!(status, 201, "{made}");
         made["token"].as_str().unwrap().to_owned()
     }
 
     /// Two people with a phone each, one of them with mail.
-    async fn people(&self) {
+    pub async fn people(&self) {
         let people = json!([
             {"id": "ann", "name": "Ann", "language": "en", "groups": ["staff"], "devices": [{"channel": "sms", "address": "+46701000001"}]},
             {"id": "bo", "name": "Bo", "language": "sv", "groups": ["staff"], "attributes": {"ugc": "MDZ021"},
@@ -150,13 +144,13 @@ impl TestServer {
     }
 
     /// Submits and waits until it is solved; gives the id.
-    async fn submit(&self, body: Value) -> String {
+    pub async fn submit(&self, body: Value) -> String {
         let (status, said) = self.post("/api/v1/alerts?mode=sync", body).await;
         assert_eq!(status, 201, "{said}");
         said["id"].as_str().unwrap().to_owned()
     }
 
-    async fn close(self) {
+    pub async fn close(self) {
         self.door.stop().await;
         self.engine.stop().await;
         self.store.close().await.unwrap();
@@ -171,7 +165,7 @@ impl engine::UnitsEstimator for One {
     }
 }
 
-fn route(name: &str, mode: Mode) -> Route {
+pub(crate) fn route(name: &str, mode: Mode) -> Route {
     Route {
         name: name.to_owned(),
         channel: channels::SMS,
@@ -190,7 +184,7 @@ fn route(name: &str, mode: Mode) -> Route {
 }
 
 /// Sends it; gives status and JSON (null where there is none).
-async fn said(request: RequestBuilder) -> (StatusCode, Value) {
+pub(crate) async fn said(request: RequestBuilder) -> (StatusCode, Value) {
     let response = request.send().await.unwrap();
     let status = response.status();
     let text = response.text().await.unwrap();
@@ -198,13 +192,13 @@ async fn said(request: RequestBuilder) -> (StatusCode, Value) {
 }
 
 /// The reason a problem document gives for a field.
-fn reason<'v>(problem: &'v Value, field: &str) -> &'v str {
+pub(crate) fn reason<'v>(problem: &'v Value, field: &str) -> &'v str {
     let problems = problem["problems"].as_array().map(Vec::as_slice).unwrap_or_default();
     let found = problems.iter().find(|one| one["field"] == field);
     found.unwrap_or_else(|| panic!("{field} is not named in {problem}"))["reason"].as_str().unwrap()
 }
 
 /// The slug of a problem's type.
-fn slug(problem: &Value) -> &str {
+pub(crate) fn slug(problem: &Value) -> &str {
     problem["type"].as_str().unwrap_or_default().trim_start_matches("urn:campanile:problem:")
 }

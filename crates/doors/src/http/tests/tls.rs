@@ -13,7 +13,7 @@ async fn the_door_speaks_tls_and_its_cookies_are_for_tls_alone() {
         .with_no_client_auth()
         .with_single_cert(vec![made.cert.der().clone()], key)
         .unwrap();
-    let server = TestServer::behind(Limits::default(), None, Some(Arc::new(tls)), None).await;
+    let server = TestServer::behind(HttpLimits::default(), None, Some(Arc::new(tls)), None).await;
     let certificate = reqwest::Certificate::from_pem(made.cert.pem().as_bytes()).unwrap();
     let client = Client::builder().tls_certs_only([certificate]).build().unwrap();
     let front =

@@ -1,6 +1,7 @@
 //! The old way as platforms see it.
 
 mod replay;
+mod sendsms;
 
 use super::*;
 use engine::{EngineError, Unroutable};
@@ -96,7 +97,7 @@ async fn get(query: &str) -> (KannelAnswer, Vec<Message>) {
 
 async fn put(stand: &Arc<FakeEngine>, query: &str) -> KannelAnswer {
     let (sendsms, queue) = (sendsms(stand), MessageQueue::start(stand.clone()));
-    let ask = Ask {
+    let ask = SendSmsRequest {
         is_post: false,
         query: query.as_bytes(),
         headers: &Listed(Vec::new()),
@@ -167,7 +168,8 @@ async fn a_platform_above_its_rate_is_told_when_to_come_again() {
     let (sendsms, queue) = (sendsms(&stand), MessageQueue::start(stand.clone()));
     let headers = Listed(Vec::new());
     let query = b"username=slow&password=secret&to=111&text=Hi";
-    let ask = Ask { is_post: false, query, headers: &headers, body: b"", from: [127, 0, 0, 1].into() };
+    let ask =
+        SendSmsRequest { is_post: false, query, headers: &headers, body: b"", from: [127, 0, 0, 1].into() };
     let mut statuses = Vec::new();
     for _ in 0..4 {
         statuses.push(sendsms.take(&ask, &queue).answer().await.status);
@@ -181,14 +183,14 @@ async fn requests_that_come_together_share_an_append() {
     let (sendsms, queue) = (sendsms(&stand), MessageQueue::start(stand.clone()));
     let headers = Listed(Vec::new());
     let query = format!("{GOOD}&text=Hi");
-    let ask = Ask {
+    let ask = SendSmsRequest {
         is_post: false,
         query: query.as_bytes(),
         headers: &headers,
         body: b"",
         from: [127, 0, 0, 1].into(),
     };
-    let steps: Vec<Step> = (0..50).map(|_| sendsms.take(&ask, &queue)).collect();
+    let steps: Vec<PendingAnswer> = (0..50).map(|_| sendsms.take(&ask, &queue)).collect();
     for step in steps {
         assert_eq!(step.answer().await, KannelAnswer::ACCEPTED);
     }

@@ -113,7 +113,7 @@ async fn replay(case: &Value) -> (KannelAnswer, Vec<Message>) {
     let listed = case["headers"].as_array().into_iter().flatten();
     let headers =
         Listed(listed.map(|pair| (pair[0].as_str().unwrap().to_owned(), latin1(&pair[1]))).collect());
-    let ask = Ask {
+    let ask = SendSmsRequest {
         is_post: case["method"] == "POST",
         query: target.split_once('?').map_or("", |(_, query)| query).as_bytes(),
         headers: &headers,

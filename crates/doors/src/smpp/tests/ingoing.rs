@@ -1,6 +1,6 @@
 //! Messages in.
 
-use super::super::SmppClient;
+use super::super::{ClientLanes, SmppClient};
 use super::client::{DeliverResult, Raw, message, pdu};
 use super::test_door::{AT, TestDoor, client_a, until};
 use ::smpp::pdu::{
@@ -206,8 +206,14 @@ async fn times_are_those_that_were_asked_for() {
 
 #[tokio::test]
 async fn the_priority_says_the_lane_as_far_as_the_client_may() {
-    let emergency = SmppClient { emergency_from: Some(4), urgent_from: Some(2), ..client_a() };
-    let urgent = SmppClient { lane: Lane::Urgent, urgent_from: None, ..client_a() };
+    let emergency = SmppClient {
+        lanes: ClientLanes { emergency_from: Some(4), urgent_from: Some(2), ..ClientLanes::default() },
+        ..client_a()
+    };
+    let urgent = SmppClient {
+        lanes: ClientLanes { usual: Lane::Urgent, urgent_from: None, emergency_from: None },
+        ..client_a()
+    };
     let cases = [
         (client_a(), [Lane::Routine, Lane::Routine, Lane::Urgent, Lane::Urgent]),
         (emergency, [Lane::Routine, Lane::Urgent, Lane::Urgent, Lane::Emergency]),

@@ -1,6 +1,6 @@
 //! Tests of receipts and messages to clients.
 
-use super::super::{Long, SmppClient, SmppConfig};
+use super::super::{LongMessageForm, SmppClient, SmppConfig};
 use super::client::{DeliverResult, message};
 use super::test_door::{AT, LONG, TestDoor, client_a, quick};
 use ::smpp::Status;
@@ -242,7 +242,7 @@ async fn a_message_from_a_person_arrives_in_the_clients_alphabet() {
 #[tokio::test]
 async fn a_long_message_is_ticked_off_when_all_its_parts_are_taken() {
     let long = "Hälsningar från kajen. ".repeat(30);
-    let test_door = TestDoor::of(SmppClient { long: Long::Udh, window: 2, ..client_a() }).await;
+    let test_door = TestDoor::of(SmppClient { long: LongMessageForm::Udh, window: 2, ..client_a() }).await;
     test_door.tell("client-a", &said(&long)).await;
     let config = Config { version: Version::V3_3, ..Config::default() };
     let mut esme = test_door.bound_as(BindMode::Receiver, "client-a", config).await;

@@ -2,11 +2,12 @@
 
 use super::super::*;
 use super::client::Esme;
+use crate::MessageIntake;
 use ::smpp::pdu::{Bind, BindMode};
 use ::smpp::session::Config;
 use bus::Topic;
 use bus::embedded::{Fsync, Options};
-use engine::{EngineError, MessageView, Steered};
+use engine::{EngineError, MessageView, Steered, Unroutable};
 use futures_util::future::BoxFuture;
 use records::{
     ClientEvent, Intake as Record, Message, MessageClient, MessageId, Mode, Short, Timestamp, client_topic,
@@ -58,9 +59,9 @@ impl MemoryIntake {
     }
 }
 
-impl Intake for MemoryIntake {
-    fn is_routable(&self, _: Mode, to: &str, _: &str, _: &str) -> bool {
-        !to.starts_with("+99")
+impl MessageIntake for MemoryIntake {
+    fn routable(&self, _: Mode, to: &str, _: &str, _: &str, _: Option<&str>) -> Result<(), Unroutable> {
+        if to.starts_with("+99") { Err(Unroutable::NoRoute) } else { Ok(()) }
     }
     fn accept<'a>(&'a self, records: &'a [&'a [u8]]) -> BoxFuture<'a, Result<MessageId, EngineError>> {
         Box::pin(async move {
@@ -86,6 +87,9 @@ impl Intake for MemoryIntake {
     fn is_behind(&self) -> bool {
         self.behind.load(Ordering::SeqCst)
     }
+}
+
+impl MessageControl for MemoryIntake {
     fn message<'a>(
         &'a self,
         account: &'a str,
@@ -163,7 +167,7 @@ impl TestDoor {
             bus::embedded::open(dir.path(), Options { fsync: Fsync::Os, ..Options::default() }).unwrap();
         let (memory, clients) = (Arc::new(MemoryIntake::default()), Arc::new(Clients::new(clients).unwrap()));
         let deps = SmppDeps {
-            intake: Arc::clone(&memory) as Arc<dyn Intake>,
+            intake: Arc::clone(&memory) as Arc<dyn MessageControl>,
             clients: Arc::clone(&clients),
             bus: Arc::clone(&bus),
             clock: Arc::new(|| AT),

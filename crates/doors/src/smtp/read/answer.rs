@@ -1,8 +1,7 @@
-//! The words a person wrote into a reply: without what was quoted, without signatures.
+//! Text that a person wrote into a reply: without quotations and signatures.
 //!
-//! There is no standard for how mail programs quote. What is known of Outlook, Gmail, Apple Mail, Thunderbird
-//! and the like in the languages their users have is looked for; where nothing is recognised, the whole text
-//! is the answer.
+//! There is no standard for quotations. The forms of Outlook, Gmail, Apple Mail, Thunderbird and the like are
+//! searched for in the languages of their users; where none is found, the whole text is the answer.
 
 use super::cut;
 use mail_parser::Message;
@@ -17,7 +16,7 @@ const ATTRIBUTION_LINES_MAX: usize = 4;
 /// Of the headers Outlook quotes, so many in a row are recognised as such.
 const QUOTED_HEADERS_MIN: usize = 2;
 
-/// What the person wrote.
+/// The text that the person wrote.
 pub fn answer(message: &Message<'_>) -> String {
     let text = match html_alone(message) {
         Some(html) => html_to_text(before_quoted_html(&html)),
@@ -35,7 +34,7 @@ fn html_alone(message: &Message<'_>) -> Option<String> {
         .flatten()
 }
 
-/// Tags that mail programs put around or before what they quote.
+/// Tags that mail programs put around or before a quotation.
 const QUOTED_HTML: [&str; 10] = [
     "<blockquote",
     "class=\"gmail_quote",
@@ -93,7 +92,7 @@ fn next_said<'a>(lines: &[&'a str]) -> &'a str {
     lines.iter().map(|line| line.trim()).find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-/// How signatures begin that are not marked as such, in lower case.
+/// Beginnings of signatures without a mark, in lower case.
 const SIGNATURES: [&str; 22] = [
     "sent from my ",
     "sent from outlook",
@@ -132,7 +131,7 @@ fn ends_own_words(line: &str) -> bool {
     rule('_') || dashed
 }
 
-/// What the quoted message's author is called in the headers programs quote, in lower case.
+/// Names of the quoted `From` header, in lower case.
 const FROM: [&str; 11] = ["from", "från", "von", "fra", "lähettäjä", "de", "da", "van", "od", "от", "desde"];
 /// The other quoted headers.
 const OTHERS: [&str; 38] = [
@@ -191,7 +190,7 @@ fn begins_quoted_headers(lines: &[&str]) -> bool {
     others >= QUOTED_HEADERS_MIN
 }
 
-/// How programs say that somebody wrote something, in lower case.
+/// Verbs of the line before a quotation, in lower case.
 const WROTE: [&str; 16] = [
     "wrote",
     "skrev",
@@ -211,7 +210,7 @@ const WROTE: [&str; 16] = [
     "het volgende geschreven",
 ];
 
-/// How such a line begins, if not with a date or a name, in lower case.
+/// Beginnings of such a line, other than a date or a name, in lower case.
 const BEGINNINGS: [&str; 13] =
     ["on ", "am ", "den ", "le ", "el ", "il ", "op ", "på ", "em ", "w dniu ", "dne ", "ons ", "aan "];
 /// Weekdays some begin with, in lower case, as long as their abbreviations are.
@@ -220,8 +219,8 @@ const WEEKDAYS: [&str; 22] = [
     "mi.", "do.", "fr.", "sa.", "so.", "man", "tir",
 ];
 
-/// `On Tue, 3 Nov 2026 at 10:00, City of X <alerts@…> wrote:`, possibly broken over lines: how many lines it
-/// has.
+/// `On Tue, 3 Nov 2026 at 10:00, City of X <alerts@…> wrote:`, possibly broken over lines: the number of its
+/// lines.
 fn attribution(lines: &[&str]) -> Option<usize> {
     let mut joined = String::new();
     for (at, line) in lines.iter().take(ATTRIBUTION_LINES_MAX).enumerate() {

@@ -1,4 +1,4 @@
-//! Mail that no person wrote (RFC 3834 §2, and what responders did before and besides it).
+//! Automatic mail (RFC 3834 §2, and the older habits of responders).
 
 use super::{header, is_type};
 use mail_parser::Message;
@@ -16,7 +16,7 @@ const MACHINES: [&str; 8] = [
 ];
 /// Values of `Precedence` that only machines write.
 const PRECEDENCES: [&str; 4] = ["bulk", "junk", "list", "auto_reply"];
-/// How responders that say nothing in their headers begin a subject.
+/// Beginnings of the subjects of responders without a header of their own.
 const SUBJECTS: [&str; 16] = [
     "automatic reply",
     "auto reply",
@@ -36,7 +36,7 @@ const SUBJECTS: [&str; 16] = [
     "automaattinen vastaus",
 ];
 
-/// Why a mail is no person's; nothing if a person may have written it. `sender`: the envelope's.
+/// The sign that a mail is automatic; nothing if a person may have written it. `sender`: the envelope's.
 pub fn automatic(message: &Message<'_>, sender: &str) -> Option<&'static str> {
     if let Some(value) = header(message, "Auto-Submitted") {
         let keyword = value.split([';', ' ', '(']).next().unwrap_or_default();

@@ -1,12 +1,13 @@
-//! Bounces without a notification in them: what mail systems wrote before RFC 3464, and some still do.
+//! Bounces without a delivery status notification: the form before RFC 3464, which some mail systems still
+//! use.
 
-use super::{Report, header, one_line};
+use super::{DeliveryReport, header, one_line};
 use mail_parser::Message;
 use records::ReceiptState;
 
-/// Only so much of a bounce is searched: what went wrong is said before the mail is quoted.
+/// Only so much of a bounce is searched: the error stands before the quoted mail.
 const SEARCH_OCTETS_MAX: usize = 8 * 1024;
-/// What a bounce's subject or beginning says, in lower case.
+/// Words of a bounce's subject or beginning, in lower case.
 const FAILED: [&str; 17] = [
     "undeliver",
     "delivery status notification (failure)",
@@ -26,7 +27,7 @@ const FAILED: [&str; 17] = [
     "kunde inte levereras",
     "gick inte att leverera",
 ];
-/// What a warning says: it is still tried.
+/// Words of a warning: delivery is still tried.
 const DELAYED: [&str; 7] = [
     "delivery status notification (delay)",
     "delayed",
@@ -37,13 +38,13 @@ const DELAYED: [&str; 7] = [
     "fördröjd",
 ];
 
-/// What a bounce says; nothing if the mail does not look like one. `sender`: the envelope's.
-pub fn failure(message: &Message<'_>, sender: &str) -> Option<Report> {
+/// The report of a bounce; nothing if the mail does not look like one. `sender`: the envelope's.
+pub fn failure(message: &Message<'_>, sender: &str) -> Option<DeliveryReport> {
     let text = message.body_text(0).unwrap_or_default();
     let end =
         (0..=text.len().min(SEARCH_OCTETS_MAX)).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
     let text = before_copy(&text[..end]);
-    // Exim names whom it failed to reach; nothing else writes this header.
+    // Exim names the failed recipients; no other system writes this header.
     let named = header(message, "X-Failed-Recipients").is_some();
     if !named && !is_from_mail_system(message, sender) {
         return None;
@@ -60,10 +61,10 @@ pub fn failure(message: &Message<'_>, sender: &str) -> Option<Report> {
     let delayed =
         says(&DELAYED) && !failed || !named && !failed && code.is_some_and(|code| code.starts_with('4'));
     let state = if delayed { ReceiptState::Buffered } else { ReceiptState::Failed };
-    Some(Report { state, text: one_line(line.unwrap_or(subject)) })
+    Some(DeliveryReport { state, text: one_line(line.unwrap_or(subject)) })
 }
 
-/// What stands before the copy of our own mail: of its words none is the mail system's.
+/// The text before the copy of our own mail, which is not the mail system's.
 fn before_copy(text: &str) -> &str {
     let lower = text.to_ascii_lowercase();
     let marks = ["copy of the message", "original message", "copy of your message", "message headers"];
@@ -77,14 +78,14 @@ fn is_from_mail_system(message: &Message<'_>, sender: &str) -> bool {
         message.from().and_then(|from| from.first()).and_then(|from| from.address()).unwrap_or_default();
     let mailbox = author.split('@').next().unwrap_or_default().to_ascii_lowercase();
     let daemon = matches!(mailbox.as_str(), "mailer-daemon" | "postmaster" | "mail-daemon");
-    // A responder's mail has the null sender too, and says that it replies; a bounce says so at Exim alone,
-    // which is found by its own header.
+    // A responder's mail has the null sender too, with `Auto-Submitted: auto-replied`; of bounces only Exim's
+    // have that, and they are found by their own header.
     let replied = header(message, "Auto-Submitted")
         .is_some_and(|value| value.to_ascii_lowercase().starts_with("auto-replied"));
     daemon || sender.is_empty() && !replied
 }
 
-/// An enhanced status code (`5.1.1`), or a reply code (`550`) where a line begins, or ends a host's saying.
+/// An enhanced status code (`5.1.1`), or a reply code (`550`) where a line begins, or ends a host's reply.
 fn code_in(line: &str) -> Option<&str> {
     let words = line.split([' ', '\t', ':', ',', ';', '(', ')', '<', '>', '[', ']', '#', '-']);
     words.map(|word| word.trim_matches('.')).find(|word| is_enhanced(word) || is_reply(word, line))
@@ -97,8 +98,7 @@ fn is_enhanced(word: &str) -> bool {
     parts.len() == 3 && matches!(parts[0], "4" | "5") && parts.iter().all(digits)
 }
 
-/// Three digits alone may be anything: only where they begin the line, or it speaks of a host, a server or
-/// SMTP.
+/// Three digits alone may be anything: only where they begin the line, or it names a host, a server or SMTP.
 fn is_reply(word: &str, line: &str) -> bool {
     let lower = line.trim().to_lowercase();
     let speaks = lower.starts_with(word)

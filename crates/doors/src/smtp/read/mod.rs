@@ -1,5 +1,4 @@
-//! Reader decides what a mail to one of our addresses is: a person's answer, a mail system's report, or
-//! nothing that counts.
+//! Reader of mails to our addresses: finds a person's answer, a mail system's report, or nothing.
 
 mod answer;
 mod automatic;
@@ -8,46 +7,51 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-use super::Mail;
-use super::tag::{Recipient, TagKind};
+use super::TaggedMail;
+use super::tag::{TagKind, TaggedRecipient};
 use mail_parser::{Message, MessageParser, MimeHeaders};
 use records::{Inbound, Outcome, Receipt, ReceiptState, Timestamp, mail_key};
 
-/// Of what a mail system says so many octets are kept.
+/// Octets of a mail system's text that are kept.
 pub const REASON_OCTETS_MAX: usize = 500;
-/// A mail with more parts and mails within mails than this is not looked into: reading it would cost more
-/// than it says.
+/// A mail with more parts and mails within mails than this is not looked into: reading it would cost too
+/// much.
 const NESTED_MAX: usize = 100;
 
-/// What one recipient of a mail means for its delivery.
+/// The result of a mail for one of its recipients.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reading {
-    /// To be written down.
+pub enum MailReading {
+    /// An outcome to append.
     Outcome(Outcome),
-    /// Nothing; why, as a word for counting.
+    /// No outcome; the cause, as a label of the counter.
     Ignored(&'static str),
 }
 
 /// Reads a mail, once for each of its recipients.
-pub fn read(mail: &Mail, at: Timestamp) -> Vec<Reading> {
+pub fn read(mail: &TaggedMail, at: Timestamp) -> Vec<MailReading> {
     let Some(message) = parse(&mail.octets) else {
-        return mail.recipients.iter().map(|_| Reading::Ignored("unreadable")).collect();
+        return mail.recipients.iter().map(|_| MailReading::Ignored("unreadable")).collect();
     };
     mail.recipients.iter().map(|recipient| read_for(&message, mail, recipient, at)).collect()
 }
 
-fn read_for(message: &Message<'_>, mail: &Mail, recipient: &Recipient, at: Timestamp) -> Reading {
+fn read_for(
+    message: &Message<'_>,
+    mail: &TaggedMail,
+    recipient: &TaggedRecipient,
+    at: Timestamp,
+) -> MailReading {
     if let Some(report) = report::report(message) {
         return receipt(recipient, report, at);
     }
     match recipient.kind {
         TagKind::Bounces => match failure::failure(message, &mail.from) {
             Some(report) => receipt(recipient, report, at),
-            None => Reading::Ignored("no report"),
+            None => MailReading::Ignored("no report"),
         },
         TagKind::Answers => match automatic::automatic(message, &mail.from) {
-            Some(why) => Reading::Ignored(why),
-            None => Reading::Outcome(Outcome::Inbound(Inbound {
+            Some(why) => MailReading::Ignored(why),
+            None => MailReading::Outcome(Outcome::Inbound(Inbound {
                 octets: None,
                 channel: channels::MAIL,
                 route: String::new(),
@@ -61,16 +65,16 @@ fn read_for(message: &Message<'_>, mail: &Mail, recipient: &Recipient, at: Times
     }
 }
 
-/// What a mail system says of a delivery.
+/// A mail system's report on a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct DeliveryReport {
     state: ReceiptState,
     text: String,
 }
 
-fn receipt(recipient: &Recipient, report: Report, at: Timestamp) -> Reading {
-    Reading::Outcome(Outcome::Receipt(Receipt {
-        // Which relay it went by is the submission's to say: the key leads there.
+fn receipt(recipient: &TaggedRecipient, report: DeliveryReport, at: Timestamp) -> MailReading {
+    MailReading::Outcome(Outcome::Receipt(Receipt {
+        // The submission has the relay: the key leads there.
         route: String::new(),
         keys: vec![mail_key(recipient.alert, recipient.endpoint)],
         id: String::new(),
@@ -95,7 +99,7 @@ fn parse(octets: &[u8]) -> Option<Message<'_>> {
     MessageParser::default().parse(octets)
 }
 
-/// How often a word stands in it, in any case.
+/// Occurrences of a word, in any case.
 fn count(octets: &[u8], word: &[u8]) -> usize {
     octets.windows(word.len()).filter(|window| window.eq_ignore_ascii_case(word)).count()
 }

@@ -1,14 +1,14 @@
 //! Delivery status notifications (RFC 3464, RFC 6533).
 
-use super::{Report, one_line};
+use super::{DeliveryReport, one_line};
 use mail_parser::{Message, MessagePart, MimeHeaders};
 use records::ReceiptState;
 
 /// Fields of a report are looked at up to here.
 const FIELDS_MAX: usize = 500;
 
-/// What a notification says of its first recipient; nothing if the mail is none.
-pub fn report(message: &Message<'_>) -> Option<Report> {
+/// The notification's report on its first recipient; nothing if the mail is not a notification.
+pub fn report(message: &Message<'_>) -> Option<DeliveryReport> {
     let part = message.parts.iter().find(|part| is_status(part))?;
     let text = String::from_utf8_lossy(part.contents());
     // Groups of fields, an empty line between them: the first is of the message, each other of a recipient
@@ -21,7 +21,7 @@ pub fn report(message: &Message<'_>) -> Option<Report> {
     let status = fields.value("Status").map(|status| status_code(&status)).unwrap_or_default();
     let state = state(fields.value("Action").as_deref(), &status)?;
     let mut words = vec![status];
-    // `smtp; 550 5.1.1 no such user`: the type says how to read the rest.
+    // `smtp; 550 5.1.1 no such user`: the type is not part of the text.
     let diagnostic = fields.value("Diagnostic-Code").map(|value| without_type(&value));
     words.extend(diagnostic.or_else(|| said_to_people(message, &fields.value("Final-Recipient")?)));
     if state == ReceiptState::Buffered {
@@ -29,7 +29,7 @@ pub fn report(message: &Message<'_>) -> Option<Report> {
         words.extend(until.map(|until| format!("tried until {until}")));
     }
     words.retain(|word| !word.is_empty());
-    Some(Report { state, text: one_line(&words.join(" ")) })
+    Some(DeliveryReport { state, text: one_line(&words.join(" ")) })
 }
 
 /// `type; value`: the value.
@@ -37,8 +37,8 @@ fn without_type(value: &str) -> String {
     value.split_once(';').map_or(value, |(_, rest)| rest).trim().to_owned()
 }
 
-/// What stands behind the address in the part for people, where the part for programs has no diagnosis:
-/// `a@b: why`.
+/// The text behind the address in the part for people (`a@b: why`), where the part for programs has no
+/// diagnosis.
 fn said_to_people(message: &Message<'_>, recipient: &str) -> Option<String> {
     let (address, text) = (without_type(recipient), message.body_text(0)?);
     let said = text.lines().find_map(|line| line.trim().trim_start_matches('<').strip_prefix(&address))?;
@@ -64,7 +64,7 @@ fn state(action: Option<&str>, status: &str) -> Option<ReceiptState> {
         ("failed", _) if status.ends_with(".4.7") => Some(ReceiptState::Expired),
         ("failed", _) => Some(ReceiptState::Failed),
         ("delivered", _) => Some(ReceiptState::Delivered),
-        // Handed on to where nobody reports, or to a list's members: it may yet arrive.
+        // Passed on to a system without reports, or to a list's members: it may still arrive.
         ("delayed" | "relayed" | "expanded", _) => Some(ReceiptState::Buffered),
         (_, Some(b'5')) => Some(ReceiptState::Failed),
         (_, Some(b'4')) => Some(ReceiptState::Buffered),

@@ -8,7 +8,7 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-pub use request::{Cut, TOKEN_OCTETS_MAX, TopicRequest};
+pub use request::{LengthLimits, TOKEN_OCTETS_MAX, TopicRequest};
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ const KEPT_OCTETS: usize = 16 * 1024;
 /// A begun request takes so many octets more than its topic and message, before it is shortened.
 const SLACK_OCTETS: usize = 4 * 1024;
 
-/// What ends a request and its reply.
+/// Terminator of a request and its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// NUL: programs.
@@ -31,11 +31,11 @@ pub enum Framing {
     CrLf,
 }
 
-/// What holds for a connection.
+/// Limits of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ConversationLimits {
     /// Lengths that are cut.
-    pub cut: Cut,
+    pub cut: LengthLimits,
     /// Silence after which a connection ends; nothing: never.
     pub idle: Option<Duration>,
     /// From a request's first octet to its last.
@@ -47,7 +47,7 @@ pub struct Limits {
 /// The machine.
 #[derive(Debug)]
 pub struct Conversation {
-    limits: Limits,
+    limits: ConversationLimits,
     framing: Option<Framing>,
     input: Vec<u8>,
     /// Requests before are done with.
@@ -57,7 +57,7 @@ pub struct Conversation {
     output: Vec<u8>,
     /// Octets of `output` that are gone.
     sent: usize,
-    heard: Instant,
+    last_input: Instant,
     /// When the request that is not whole began.
     begun: Option<Instant>,
     auth_by: Option<Instant>,
@@ -66,7 +66,7 @@ pub struct Conversation {
 
 impl Conversation {
     /// A connection that was just made.
-    pub fn new(limits: Limits, now: Instant) -> Conversation {
+    pub fn new(limits: ConversationLimits, now: Instant) -> Conversation {
         Conversation {
             limits,
             framing: None,
@@ -75,7 +75,7 @@ impl Conversation {
             scanned: 0,
             output: Vec::new(),
             sent: 0,
-            heard: now,
+            last_input: now,
             begun: None,
             auth_by: limits.auth.map(|within| now + within),
             ended: false,
@@ -84,7 +84,7 @@ impl Conversation {
 
     /// Octets from the peer, not more than one read brings. Places handed out before are void.
     pub fn handle_input(&mut self, now: Instant, octets: &[u8]) {
-        self.heard = now;
+        self.last_input = now;
         if self.ended {
             return;
         }
@@ -92,13 +92,13 @@ impl Conversation {
         self.input.extend_from_slice(octets);
     }
 
-    /// The next whole request; nothing until more comes, or until what waits was written. A bare terminator
-    /// is none.
+    /// The next whole request; nothing until more input comes, or until the waiting output is written. A bare
+    /// terminator is ignored.
     pub fn poll_event(&mut self) -> Option<TopicRequest> {
         while !self.ended && self.output.len() - self.sent < OUTPUT_OCTETS_MAX {
             let Some(end) = self.terminator() else {
                 self.scanned = self.input.len();
-                self.begun = if self.waiting() == 0 { None } else { self.begun.or(Some(self.heard)) };
+                self.begun = if self.waiting() == 0 { None } else { self.begun.or(Some(self.last_input)) };
                 return None;
             };
             let begin = std::mem::replace(&mut self.at, end + 1);
@@ -119,7 +119,7 @@ impl Conversation {
         None
     }
 
-    /// What stands at a place, until the next input.
+    /// The octets of a range, valid until the next input.
     pub fn text(&self, place: &Range<usize>) -> &[u8] {
         self.input.get(place.clone()).unwrap_or_default()
     }
@@ -148,7 +148,7 @@ impl Conversation {
         self.reply(&digits[at..]);
     }
 
-    /// What is to be written.
+    /// Octets to write.
     pub fn poll_transmit(&self) -> &[u8] {
         &self.output[self.sent..]
     }
@@ -176,26 +176,26 @@ impl Conversation {
         self.auth_by = None;
     }
 
-    /// Nothing more is understood: what waits is written, then the connection ends.
+    /// Ignores further input: the waiting output is written, then the connection ends.
     pub fn end(&mut self) {
         self.ended = true;
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout). May change with any other call.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let idle = self.limits.idle.map(|idle| self.heard + idle);
+        let idle = self.limits.idle.map(|idle| self.last_input + idle);
         let request = self.begun.map(|begun| begun + self.limits.request);
         [idle, request, self.auth_by].into_iter().flatten().min()
     }
 
-    /// The time of [`poll_timeout`](Self::poll_timeout) has come: who is silent, or slow, is done with.
+    /// The time of [`poll_timeout`](Self::poll_timeout) has come: a silent or slow connection ends.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.poll_timeout().is_some_and(|due| due <= now) {
             self.end();
         }
     }
 
-    /// Once what waits is written, the connection ends.
+    /// The connection ends once the waiting output is written.
     pub fn is_finished(&self) -> bool {
         self.ended
     }
@@ -215,9 +215,9 @@ impl Conversation {
         found.map(|place| self.scanned + place)
     }
 
-    /// Forgets the requests that are done with; keeps what a begun one needs, and no more.
+    /// Drops the requests that are done; keeps only the needed part of a begun one.
     fn drop_past(&mut self) {
-        let Limits { cut, .. } = &self.limits;
+        let ConversationLimits { cut, .. } = &self.limits;
         let is_begun = self.scanned == self.input.len();
         if is_begun && self.waiting() > cut.topic_octets_max + cut.message_octets_max + SLACK_OCTETS {
             let is_line = self.framing != Some(Framing::Nul);

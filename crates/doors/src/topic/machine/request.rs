@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-/// What a request's parts may be long.
+/// Longest parts of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
-    /// Octets of a topic with its `@`; what is longer is cut.
+pub struct LengthLimits {
+    /// Octets of a topic with its `@`; a longer one is cut.
     pub topic_octets_max: usize,
-    /// Octets of a message; what is longer is cut.
+    /// Octets of a message; a longer one is cut.
     pub message_octets_max: usize,
 }
 
@@ -18,7 +18,7 @@ pub enum TopicRequest {
     Post {
         /// With its `@`.
         topic: Range<usize>,
-        /// What is to be kept.
+        /// The text to append.
         message: Range<usize>,
     },
     /// `READ@topic#index`.
@@ -49,13 +49,13 @@ pub enum TopicRequest {
 /// A token is looked at up to so many octets.
 pub const TOKEN_OCTETS_MAX: usize = 512;
 
-/// What is never part of a request: the terminators, and the line end of CRLF.
+/// Whether a text has octets that no request has: terminators, and the line end of CRLF.
 fn is_broken(text: &[u8]) -> bool {
     memchr::memchr3(0, b'\n', b'\r', text).is_some()
 }
 
 /// Reads a request that begins at `base` of its input.
-pub fn parse(text: &[u8], base: usize, cut: &Cut) -> TopicRequest {
+pub fn parse(text: &[u8], base: usize, cut: &LengthLimits) -> TopicRequest {
     if is_broken(text) {
         return TopicRequest::Garbage;
     }
@@ -76,7 +76,7 @@ pub fn parse(text: &[u8], base: usize, cut: &Cut) -> TopicRequest {
 }
 
 /// `(@[^@#]*)#(.+)`
-fn post(rest: &[u8], base: usize, cut: &Cut) -> Option<TopicRequest> {
+fn post(rest: &[u8], base: usize, cut: &LengthLimits) -> Option<TopicRequest> {
     let hash = memchr::memchr(b'#', rest)?;
     let (topic, message) = (&rest[..hash], &rest[hash + 1..]);
     if !is_topic(topic) || message.is_empty() {
@@ -90,7 +90,7 @@ fn post(rest: &[u8], base: usize, cut: &Cut) -> Option<TopicRequest> {
 }
 
 /// `(@[^@#]*)#([0-9]+)`
-fn read(rest: &[u8], base: usize, cut: &Cut) -> Option<TopicRequest> {
+fn read(rest: &[u8], base: usize, cut: &LengthLimits) -> Option<TopicRequest> {
     let hash = memchr::memchr(b'#', rest)?;
     let (topic, digits) = (&rest[..hash], &rest[hash + 1..]);
     if !is_topic(topic) || digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
@@ -107,12 +107,12 @@ fn is_topic(text: &[u8]) -> bool {
     text.first() == Some(&b'@') && memchr::memchr2(b'@', b'#', &text[1..]).is_none()
 }
 
-fn topic_at(topic: &[u8], base: usize, cut: &Cut) -> Range<usize> {
+fn topic_at(topic: &[u8], base: usize, cut: &LengthLimits) -> Range<usize> {
     base..base + kept(topic, cut.topic_octets_max)
 }
 
-/// How much of a text is kept: at most `max` octets, and no character of UTF-8 is cut in two. What is no
-/// UTF-8 is cut at `max`.
+/// Octets of a text that are kept: at most `max`, without cutting a character of UTF-8 in two. Other text is
+/// cut at `max`.
 fn kept(text: &[u8], max: usize) -> usize {
     if text.len() <= max {
         return text.len();
@@ -133,7 +133,7 @@ fn kept(text: &[u8], max: usize) -> usize {
 
 /// A shorter beginning of a request that means the same however it goes on: a request of any length takes
 /// bounded room.
-pub fn shortened(begun: &[u8], is_line: bool, cut: &Cut) -> Vec<u8> {
+pub fn shortened(begun: &[u8], is_line: bool, cut: &LengthLimits) -> Vec<u8> {
     // A last CR may belong to the terminator.
     let (body, end) = match begun.split_last() {
         Some((b'\r', body)) if is_line => (body, &b"\r"[..]),
@@ -145,7 +145,7 @@ pub fn shortened(begun: &[u8], is_line: bool, cut: &Cut) -> Vec<u8> {
 }
 
 /// Nothing: it is garbage, however it goes on.
-fn essence(body: &[u8], cut: &Cut) -> Option<Vec<u8>> {
+fn essence(body: &[u8], cut: &LengthLimits) -> Option<Vec<u8>> {
     if is_broken(body) {
         return None;
     }
@@ -176,7 +176,7 @@ fn essence(body: &[u8], cut: &Cut) -> Option<Vec<u8>> {
     Some(short)
 }
 
-/// The same number in few digits; what is too large stays so.
+/// The same number in few digits; one that is too large stays too large.
 fn digits(text: &[u8]) -> Option<&[u8]> {
     if !text.iter().all(u8::is_ascii_digit) {
         return None;

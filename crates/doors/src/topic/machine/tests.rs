@@ -1,10 +1,15 @@
 use super::*;
 use proptest::prelude::*;
 
-const CUT: Cut = Cut { topic_octets_max: 140, message_octets_max: 140 };
+const CUT: LengthLimits = LengthLimits { topic_octets_max: 140, message_octets_max: 140 };
 
-fn limits(cut: Cut) -> Limits {
-    Limits { cut, idle: Some(Duration::from_secs(100)), request: Duration::from_secs(10), auth: None }
+fn limits(cut: LengthLimits) -> ConversationLimits {
+    ConversationLimits {
+        cut,
+        idle: Some(Duration::from_secs(100)),
+        request: Duration::from_secs(10),
+        auth: None,
+    }
 }
 
 /// A request with the octets its places stand for.
@@ -33,7 +38,10 @@ fn said(conversation: &Conversation, request: &TopicRequest) -> MachineOutput {
 }
 
 /// What comes of pieces; each request is answered with its number.
-fn connection<'a>(cut: Cut, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<MachineOutput>, Vec<u8>) {
+fn connection<'a>(
+    cut: LengthLimits,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> (Vec<MachineOutput>, Vec<u8>) {
     let now = Instant::now();
     let mut conversation = Conversation::new(limits(cut), now);
     let mut all = Vec::new();
@@ -162,7 +170,7 @@ fn the_first_terminator_fixes_the_framing_of_requests_and_replies() {
 
 #[test]
 fn topics_and_messages_are_cut_at_a_character() {
-    let cut = Cut { topic_octets_max: 8, message_octets_max: 6 };
+    let cut = LengthLimits { topic_octets_max: 8, message_octets_max: 6 };
     let kept = |topic: &[u8], message: &[u8]| {
         let text = [b"POST", topic, b"#", message, b"\0"].concat();
         match connection(cut, [&text[..]]).0.remove(0) {
@@ -270,8 +278,10 @@ fn who_is_silent_or_slow_or_nobody_is_done_with() {
     conversation.handle_timeout(at(159));
     assert!(conversation.is_finished());
 
-    let mut stranger =
-        Conversation::new(Limits { auth: Some(Duration::from_secs(5)), idle: None, ..limits(CUT) }, begin);
+    let mut stranger = Conversation::new(
+        ConversationLimits { auth: Some(Duration::from_secs(5)), idle: None, ..limits(CUT) },
+        begin,
+    );
     assert_eq!(stranger.poll_timeout(), Some(at(5)));
     stranger.authenticated();
     assert_eq!(stranger.poll_timeout(), None);
@@ -305,7 +315,7 @@ fn wire() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #[test]
     fn any_cut_into_pieces_says_the_same(wire in wire(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8)) {
-        let cut = Cut { topic_octets_max: 9, message_octets_max: 7 };
+        let cut = LengthLimits { topic_octets_max: 9, message_octets_max: 7 };
         let whole = connection(cut, [&wire[..]]);
         let mut places: Vec<usize> = cuts.iter().map(|index| index.index(wire.len() + 1)).collect();
         places.extend([0, wire.len()]);
@@ -319,7 +329,7 @@ proptest! {
         // As in a conversation: the terminator of its framing is not inside.
         let terminator = if is_line { b'\n' } else { 0 };
         let text: Vec<u8> = wire.into_iter().filter(|octet| *octet != terminator).collect();
-        let cut = Cut { topic_octets_max: 9, message_octets_max: 7 };
+        let cut = LengthLimits { topic_octets_max: 9, message_octets_max: 7 };
         let meaning = |text: &[u8]| {
             let first: &[u8] = if is_line { b"\n" } else { b"\0" };
             connection(cut, [first, text, first]).0

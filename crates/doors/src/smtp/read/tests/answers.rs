@@ -163,7 +163,7 @@ fn what_was_quoted_and_signed_is_taken_off() {
 fn answer_of(headers: &str, body: &str) -> String {
     let text = format!("From: anna@people.test\nSubject: Re: Storm\nMIME-Version: 1.0\n{headers}\n\n{body}");
     match read_one(TagKind::Answers, "anna@people.test", &text) {
-        Reading::Outcome(Outcome::Inbound(inbound)) => inbound.text,
+        MailReading::Outcome(Outcome::Inbound(inbound)) => inbound.text,
         other => panic!("{other:?}"),
     }
 }

@@ -3,17 +3,18 @@ use records::{AlertNo, EndpointNo};
 
 mod answers;
 
-fn recipient(kind: TagKind) -> Recipient {
+fn recipient(kind: TagKind) -> TaggedRecipient {
     let address = format!("{}+7.42@in.test", kind.mailbox());
-    Recipient { kind, alert: AlertNo(7), endpoint: EndpointNo(42), address }
+    TaggedRecipient { kind, alert: AlertNo(7), endpoint: EndpointNo(42), address }
 }
 
 const AT: Timestamp = Timestamp(5);
 
 /// Reads a mail written with line feeds.
-fn read_one(kind: TagKind, from: &str, text: &str) -> Reading {
+fn read_one(kind: TagKind, from: &str, text: &str) -> MailReading {
     let octets = text.replace('\n', "\r\n").into_bytes();
-    let mut readings = read(&Mail { from: from.to_owned(), recipients: vec![recipient(kind)], octets }, AT);
+    let mut readings =
+        read(&TaggedMail { from: from.to_owned(), recipients: vec![recipient(kind)], octets }, AT);
     assert_eq!(readings.len(), 1);
     readings.remove(0)
 }
@@ -76,14 +77,14 @@ fn bounces_of_many_mail_systems_say_what_became_of_the_delivery() {
         };
         assert_eq!(
             read_one(TagKind::Bounces, "", text),
-            Reading::Outcome(Outcome::Receipt(expected.clone())),
+            MailReading::Outcome(Outcome::Receipt(expected.clone())),
             "{name}"
         );
         if !["exim_old", "qmail", "plain_warning", "plain_german"].contains(&name) {
             let at_answers = read_one(TagKind::Answers, "", text);
             assert_eq!(
                 at_answers,
-                Reading::Outcome(Outcome::Receipt(expected)),
+                MailReading::Outcome(Outcome::Receipt(expected)),
                 "{name}, returned to the author"
             );
         }
@@ -102,7 +103,7 @@ fn what_comes_to_the_bounce_address_and_is_no_bounce_is_ignored() {
     ] {
         assert_eq!(
             read_one(TagKind::Bounces, from, text),
-            Reading::Ignored("no report"),
+            MailReading::Ignored("no report"),
             "{name} from {from:?}"
         );
     }
@@ -127,7 +128,7 @@ fn automatic_mail_is_no_answer() {
     ] {
         assert_eq!(
             read_one(TagKind::Answers, from, &mail(headers)),
-            Reading::Ignored(why),
+            MailReading::Ignored(why),
             "{headers:?} from {from:?}"
         );
     }
@@ -137,7 +138,7 @@ fn automatic_mail_is_no_answer() {
         let text = format!("From: anna@people.test\nSubject: {subject}\n\nI am away\n");
         assert_eq!(
             read_one(TagKind::Answers, "anna@people.test", &text),
-            Reading::Ignored("subject of a responder"),
+            MailReading::Ignored("subject of a responder"),
             "{subject}"
         );
     }
@@ -145,7 +146,7 @@ fn automatic_mail_is_no_answer() {
         ["Auto-Submitted: no", "Auto-Submitted: NO (a person)", "Precedence: first-class", "Importance: high"]
     {
         let reading = read_one(TagKind::Answers, "anna@people.test", &mail(headers));
-        assert!(matches!(reading, Reading::Outcome(Outcome::Inbound(_))), "{headers}: {reading:?}");
+        assert!(matches!(reading, MailReading::Outcome(Outcome::Inbound(_))), "{headers}: {reading:?}");
     }
 }
 
@@ -154,7 +155,7 @@ fn a_reply_is_the_answer_of_its_delivery() {
     let text = "From: \"Anna A.\" <Anna@People.test>\nTo: x@y.z\nSubject: Re: Storm\n\n1\n\nOn Sat, 21 Nov 2026 at 20:31, City <alerts@city.test> wrote:\n> Storm\n";
     assert_eq!(
         read_one(TagKind::Answers, "anna@people.test", text),
-        Reading::Outcome(Outcome::Inbound(Inbound {
+        MailReading::Outcome(Outcome::Inbound(Inbound {
             octets: None,
             channel: channels::MAIL,
             route: String::new(),
@@ -172,11 +173,11 @@ fn each_recipient_of_a_mail_is_read_for_itself() {
     let (_, text) = sample!("qmail");
     let octets = text.replace('\n', "\r\n").into_bytes();
     let recipients = vec![recipient(TagKind::Answers), recipient(TagKind::Bounces)];
-    let readings = read(&Mail { from: String::new(), recipients, octets }, AT);
+    let readings = read(&TaggedMail { from: String::new(), recipients, octets }, AT);
     assert!(
         matches!(
             readings.as_slice(),
-            [Reading::Ignored("null sender"), Reading::Outcome(Outcome::Receipt(_))]
+            [MailReading::Ignored("null sender"), MailReading::Outcome(Outcome::Receipt(_))]
         ),
         "{readings:?}"
     );
@@ -185,10 +186,10 @@ fn each_recipient_of_a_mail_is_read_for_itself() {
 #[test]
 fn what_cannot_be_read_or_would_cost_too_much_is_ignored() {
     let nested = "Content-Type: message/rfc822\n\n".repeat(NESTED_MAX + 1);
-    assert_eq!(read_one(TagKind::Answers, "a@b.test", &nested), Reading::Ignored("unreadable"));
+    assert_eq!(read_one(TagKind::Answers, "a@b.test", &nested), MailReading::Ignored("unreadable"));
     let parts = "Content-Type: multipart/mixed; boundary=b\n\n--b\n".repeat(NESTED_MAX + 1);
-    assert_eq!(read_one(TagKind::Answers, "a@b.test", &parts), Reading::Ignored("unreadable"));
-    assert_eq!(read_one(TagKind::Bounces, "", ""), Reading::Ignored("unreadable"));
+    assert_eq!(read_one(TagKind::Answers, "a@b.test", &parts), MailReading::Ignored("unreadable"));
+    assert_eq!(read_one(TagKind::Bounces, "", ""), MailReading::Ignored("unreadable"));
 }
 
 #[test]
@@ -218,7 +219,7 @@ fn any_octets_at_all_are_read_without_a_panic() {
         }
         for kind in TagKind::ALL {
             let mail =
-                Mail { from: String::new(), recipients: vec![recipient(kind)], octets: octets.clone() };
+                TaggedMail { from: String::new(), recipients: vec![recipient(kind)], octets: octets.clone() };
             assert_eq!(read(&mail, AT).len(), 1, "seed {seed}, round {round}");
         }
     }

@@ -1,0 +1,224 @@
+//! An alert as it happens: server-sent events `progress`, `answer`, `done`.
+
+use crate::http::alerts::{alert_id, check_own};
+use crate::http::app::App;
+use crate::http::auth::Caller;
+use crate::http::problem::{HttpProblem, HttpResult};
+use crate::http::request::query::Captured;
+use crate::http::request::time_text::rfc3339;
+use axum::extract::State;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use engine::Report;
+use futures_util::stream::{self, Stream};
+use records::{Answer, EndpointNo};
+use serde_json::json;
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+/// Live event streams at once.
+const STREAMS_MAX: usize = 1_000;
+/// A comment is sent after this time without an event, so that proxies do not close the connection.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Answers taken in one go; a slow reader finds the others in the deliveries.
+const ANSWERS_MAX: usize = 256;
+
+/// Places of live event streams, and the signal that ends them all.
+pub(crate) struct EventStreams {
+    places: Arc<Semaphore>,
+    /// True once the server is stopping.
+    stopping: watch::Receiver<bool>,
+}
+
+impl EventStreams {
+    pub(crate) fn new(stopping: watch::Receiver<bool>) -> EventStreams {
+        EventStreams { places: Arc::new(Semaphore::new(STREAMS_MAX)), stopping }
+    }
+
+    fn place(&self) -> HttpResult<OwnedSemaphorePermit> {
+        let place = self.places.clone().try_acquire_owned();
+        place.map_err(|_| HttpProblem::busy("event streams", STREAMS_MAX))
+    }
+}
+
+pub(crate) async fn events(
+    State(app): State<App>,
+    caller: Caller,
+    Captured(id): Captured,
+) -> HttpResult<Response> {
+    let id = alert_id(&id)?;
+    check_own(&app, &caller, id).await?;
+    let place = app.event_streams.place()?;
+    // Subscribe first, then read the report: an event in between arrives twice rather than never.
+    let receiver = app.engine.watch(caller.account(), id).await?;
+    let report = app.engine.report(caller.account(), id).await?;
+    let follower = EventFollower::new(report, receiver, app.event_streams.stopping.clone(), place);
+    Ok(Sse::new(follow(follower)).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response())
+}
+
+struct EventFollower {
+    waiting: VecDeque<Event>,
+    receiver: Option<Receiver<engine::Event>>,
+    stopping: watch::Receiver<bool>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl EventFollower {
+    fn new(
+        report: Arc<Report>,
+        receiver: Option<Receiver<engine::Event>>,
+        stopping: watch::Receiver<bool>,
+        place: OwnedSemaphorePermit,
+    ) -> EventFollower {
+        // There is nothing to follow once it is over.
+        let over = report.finished.is_some() || receiver.is_none();
+        let first = report_event(if over { "done" } else { "progress" }, &report);
+        EventFollower {
+            waiting: VecDeque::from([first]),
+            receiver: receiver.filter(|_| !over),
+            stopping,
+            _place: place,
+        }
+    }
+
+    /// The next event; nothing when it is over. A reader that was slow gets the newest progress, not every
+    /// one it missed.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Some(event);
+            }
+            let receiver = self.receiver.as_mut()?;
+            let received = tokio::select! {
+                received = receiver.recv() => received,
+                _ = self.stopping.wait_for(|stop| *stop) => return None,
+            };
+            let first = match received {
+                Ok(event) => Some(event),
+                Err(RecvError::Lagged(_)) => None,
+                Err(RecvError::Closed) => return None,
+            };
+            self.gather(first);
+        }
+    }
+
+    /// Takes the events that are already there: all answers, and only the last report.
+    fn gather(&mut self, mut next: Option<engine::Event>) {
+        let (mut newest, mut over) = (None, None);
+        loop {
+            if let Some(event) = next.take() {
+                self.keep(event, &mut newest, &mut over);
+            }
+            if over.is_some() || self.waiting.len() >= ANSWERS_MAX {
+                break;
+            }
+            match self.receiver.as_mut().map(Receiver::try_recv) {
+                Some(Ok(event)) => next = Some(event),
+                Some(Err(TryRecvError::Lagged(_))) => {}
+                Some(Err(TryRecvError::Empty | TryRecvError::Closed)) | None => break,
+            }
+        }
+        if let Some(report) = over {
+            self.waiting.push_back(report_event("done", &report));
+            self.receiver = None;
+        } else if let Some(report) = newest {
+            self.waiting.push_back(report_event("progress", &report));
+        }
+    }
+
+    fn keep(
+        &mut self,
+        event: engine::Event,
+        newest: &mut Option<Arc<Report>>,
+        over: &mut Option<Arc<Report>>,
+    ) {
+        match event {
+            engine::Event::Progress(report) => *newest = Some(report),
+            engine::Event::Answer { endpoint, answer } => {
+                self.waiting.push_back(answer_event(endpoint, &answer))
+            }
+            engine::Event::Done(report) => *over = Some(report),
+        }
+    }
+}
+
+fn follow(follower: EventFollower) -> impl Stream<Item = Result<Event, Infallible>> {
+    stream::unfold(follower, |mut follower| async move {
+        follower.next().await.map(|event| (Ok(event), follower))
+    })
+}
+
+fn report_event(name: &str, report: &Report) -> Event {
+    let event = Event::default().event(name).id(report.at.clone());
+    event.json_data(report).unwrap_or_else(|_| Event::default().event(name))
+}
+
+fn answer_event(endpoint: EndpointNo, answer: &Answer) -> Event {
+    let data = json!({
+        "endpoint": endpoint.0, "key": answer.key, "text": answer.text, "via": answer.via, "at": rfc3339(answer.at),
+    });
+    Event::default().event("answer").data(data.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::{Counts, Times};
+    use records::{AlertId, Timestamp};
+    use std::collections::BTreeMap;
+    use tokio::sync::broadcast;
+
+    fn report(at: u64) -> Arc<Report> {
+        Arc::new(Report {
+            id: AlertId(uuid::Uuid::nil()),
+            state: "running",
+            mode: "live",
+            simulated: false,
+            headline: String::new(),
+            note: String::new(),
+            counts: Counts { accepted: at, ..Counts::default() },
+            channels: BTreeMap::new(),
+            routes: BTreeMap::new(),
+            reasons: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            times: Times::default(),
+            rate_now: 0.0,
+            eta: None,
+            created: String::new(),
+            finished: None,
+            at: String::new(),
+        })
+    }
+
+    fn answer(text: &str) -> engine::Event {
+        let answer = Answer { key: None, text: text.to_owned(), via: "api".to_owned(), at: Timestamp(0) };
+        engine::Event::Answer { endpoint: EndpointNo(1), answer }
+    }
+
+    #[tokio::test]
+    async fn a_slow_reader_gets_the_newest_progress_and_every_answer_that_is_left() {
+        let (events, receiver) = broadcast::channel(16);
+        let (_stop, stopping) = watch::channel(false);
+        let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        let mut follower = EventFollower::new(report(0), Some(receiver), stopping, place);
+        assert!(follower.next().await.is_some(), "the report of now comes first");
+        for n in 1..=100 {
+            events.send(engine::Event::Progress(report(n))).unwrap();
+        }
+        events.send(answer("yes")).unwrap();
+        events.send(answer("no")).unwrap();
+        for says in ["\\\"yes\\\"", "\\\"no\\\"", "\\\"accepted\\\":100"] {
+            let event = format!("{:?}", follower.next().await.unwrap());
+            assert!(event.contains(says), "{event} does not say {says}");
+        }
+        events.send(engine::Event::Done(report(101))).unwrap();
+        let event = format!("{:?}", follower.next().await.unwrap());
+        assert!(event.contains("done"), "{event}");
+        assert!(follower.next().await.is_none());
+    }
+}

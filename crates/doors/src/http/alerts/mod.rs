@@ -1,0 +1,429 @@
+//! Alerts: submitted, forecast, read, steered, observed, answered.
+//!
+//! `POST`, `GET /api/v1/alerts` · `POST /api/v1/alerts:forecast` · `GET`, `POST /api/v1/alerts/{id}` and its
+//! verbs · `…/{id}/deliveries` · `…/{id}/report` · `…/{id}/events` · `…/{id}/observers` · `POST
+//! /api/v1/answers`. A body is read by [`body`] and [`texts`], shown by [`view`], followed by [`events`].
+
+pub(crate) mod body;
+pub(crate) mod events;
+#[cfg(test)]
+mod tests;
+pub(crate) mod texts;
+pub(crate) mod view;
+
+use self::body::callback;
+use crate::http::app::App;
+use crate::http::attachments;
+use crate::http::auth::Caller;
+use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
+use crate::http::request::body::off_thread;
+use crate::http::request::fields::{Object, nearest};
+use crate::http::request::json::JsonNode;
+use crate::http::request::negotiation::negotiate;
+use crate::http::request::query::{Captured, Query, cursor};
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::{ALLOW, CONTENT_DISPOSITION, CONTENT_TYPE, LOCATION};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post};
+use axum::{Json, Router};
+use engine::{DeliveryView, Draft, Engine, Steer, Submitted};
+use futures_util::stream;
+use records::{Alert, AlertId, AlertNo, AlertRequest, DeliveryState, EndpointNo, Origin};
+use serde_json::{Value, json};
+use std::io;
+use store::IdempotencyKey;
+
+/// Octets of an Idempotency-Key.
+const KEY_OCTETS_MAX: usize = 255;
+/// Alerts looked through for those of one token, per page.
+const OWN_SCAN_MAX: usize = 10_000;
+/// Observers of one alert.
+const OBSERVERS_MAX: usize = 100;
+/// Characters of an answer.
+pub(crate) const ANSWER_CHARS_MAX: usize = 1_000;
+/// Deliveries read for one piece of a CSV report.
+const CSV_SLICE: usize = 512;
+/// Says that the same request came before and was not carried out again.
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+pub(crate) const STEER: [(&str, Steer); 5] = [
+    ("cancel", Steer::Cancel),
+    ("pause", Steer::Pause),
+    ("resume", Steer::Resume),
+    ("approve", Steer::Approve),
+    ("retry-failed", Steer::RetryFailed),
+];
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/api/v1/alerts", post(submit).get(list))
+        .route("/api/v1/alerts:forecast", post(forecast))
+        .route("/api/v1/alerts/{id}", get(show).post(steer))
+        .route("/api/v1/alerts/{id}/deliveries", get(deliveries))
+        .route("/api/v1/alerts/{id}/report", get(report))
+        .route("/api/v1/alerts/{id}/events", get(events::events))
+        .route("/api/v1/alerts/{id}/observers", post(add_observer).get(observers))
+        .route("/api/v1/alerts/{id}/observers/{observer}", delete(remove_observer))
+        .route("/api/v1/answers", post(answer))
+}
+
+async fn submit(
+    State(app): State<App>,
+    caller: Caller,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> HttpResult<Response> {
+    let query = Query::read(&uri, &["mode"])?;
+    let wait_solved = query.word("mode", &[("async", false), ("sync", true)])?;
+    let node = app.json(&headers, body).await?;
+    let key = idempotency_key(&headers, || node.canonical())?;
+    let request = parse(&app, node).await?;
+    let draft = Draft {
+        account: caller.account().to_owned(),
+        token: caller.token.id.clone(),
+        request,
+        origin: Origin::Api,
+        key,
+        wait_solved,
+    };
+    let submitted = app.engine.submit(draft).await?;
+    Ok(submitted_response(&app, &caller, &submitted, wait_solved, json!(submitted.problems)))
+}
+
+/// The answer to an alert that was accepted.
+pub(crate) fn submitted_response(
+    app: &App,
+    caller: &Caller,
+    submitted: &Submitted,
+    waited: bool,
+    problems: Value,
+) -> Response {
+    let id = submitted.alert.id.to_string();
+    if submitted.fresh {
+        // The alert's row already has its token and time: the answer need not wait for the note.
+        let (app, caller, id) = (app.clone(), caller.clone(), id.clone());
+        tokio::spawn(async move { app.note(&caller, "alert.submit", &id, "").await });
+    }
+    let mut view = json!({"id": id, "state": submitted.alert.state.name(), "problems": problems});
+    if let Some(endpoints) = submitted.endpoints {
+        view["endpoints"] = endpoints.into();
+    }
+    let status = if waited { StatusCode::CREATED } else { StatusCode::ACCEPTED };
+    let mut response = (status, [(LOCATION, format!("/api/v1/alerts/{id}"))], Json(view)).into_response();
+    if !submitted.fresh {
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    response
+}
+
+/// The client's key with the hash of the canonical body.
+pub(crate) fn idempotency_key(
+    headers: &HeaderMap,
+    body: impl FnOnce() -> String,
+) -> HttpResult<Option<IdempotencyKey>> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let key = value.to_str().unwrap_or_default();
+    if key.is_empty() || key.len() > KEY_OCTETS_MAX {
+        let reason = format!("must be 1 to {KEY_OCTETS_MAX} printable ASCII characters");
+        return Err(HttpProblem::field(ProblemKind::BadHeader, "Idempotency-Key", reason));
+    }
+    Ok(Some(IdempotencyKey { key: key.to_owned(), body_hash: crate::http::auth::hash(&body()) }))
+}
+
+async fn parse(app: &App, node: JsonNode) -> HttpResult<AlertRequest> {
+    let (now, defaults) = (app.now(), app.defaults.load_full());
+    let size = if let JsonNode::Object(members) = &node { entries(members) } else { 0 };
+    let request = off_thread(size * 100, move || body::parse(node, now, &defaults)).await??;
+    attachments::keep(&app.attachments, request).await
+}
+
+/// Entries of the longest list, a measure of the work.
+fn entries(members: &[(String, JsonNode)]) -> usize {
+    members
+        .iter()
+        .map(|(_, node)| if let JsonNode::List(items) = node { items.len() } else { 0 })
+        .max()
+        .unwrap_or(0)
+}
+
+async fn forecast(
+    State(app): State<App>,
+    caller: Caller,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> HttpResult<Response> {
+    Query::read(&uri, &[])?;
+    let node = app.json(&headers, body).await?;
+    let request = parse(&app, node).await?;
+    Ok(Json(app.engine.forecast(caller.account(), request).await?).into_response())
+}
+
+async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> HttpResult<Json<Value>> {
+    let query = Query::read(&uri, &["cursor", "limit"])?;
+    let limit = query.limit()?;
+    let before = query.number_cursor()?.map(AlertNo);
+    let (alerts, next) = page(&app, &caller, before, limit).await?;
+    let items: Vec<Value> = alerts.iter().map(view::summary).collect();
+    Ok(Json(json!({"items": items, "next": next.map(|no| cursor(no.0))})))
+}
+
+/// Alerts the caller may see, newest first, and where the next page begins.
+pub(crate) async fn page(
+    app: &App,
+    caller: &Caller,
+    mut before: Option<AlertNo>,
+    limit: usize,
+) -> HttpResult<(Vec<Alert>, Option<AlertNo>)> {
+    let mut alerts = Vec::new();
+    let mut seen = 0;
+    loop {
+        let slice = app.store.alerts_before(caller.account(), before, limit).await?;
+        let (ended, last) = (slice.len() < limit, slice.last().map(|alert| alert.no));
+        seen += slice.len();
+        for alert in slice {
+            if !caller.only_own() || alert.token == caller.token.id {
+                let no = alert.no;
+                alerts.push(alert);
+                if alerts.len() == limit {
+                    return Ok((alerts, (!ended || Some(no) != last).then_some(no)));
+                }
+            }
+        }
+        if ended {
+            return Ok((alerts, None));
+        }
+        before = last;
+        if seen >= OWN_SCAN_MAX {
+            return Ok((alerts, before));
+        }
+    }
+}
+
+async fn show(State(app): State<App>, caller: Caller, Captured(id): Captured) -> HttpResult<Json<Value>> {
+    let alert = seen(&app, &caller, alert_id(&id)?).await?;
+    Ok(Json(view::alert(&alert)))
+}
+
+/// An alert's id in a path; anything else is not found.
+pub(crate) fn alert_id(text: &str) -> HttpResult<AlertId> {
+    text.parse().map_err(|reason: String| HttpProblem::new(ProblemKind::NotFound, reason))
+}
+
+/// An alert the caller may see.
+pub(crate) async fn seen(app: &App, caller: &Caller, id: AlertId) -> HttpResult<Alert> {
+    let alert = app.engine.alert(caller.account(), id).await?;
+    if caller.only_own() && alert.token != caller.token.id {
+        return Err(HttpProblem::new(
+            ProblemKind::NotFound,
+            "no such alert among those this token submitted",
+        ));
+    }
+    Ok(alert)
+}
+
+/// Like [`seen`], for a handler that calls the engine next: the engine checks the account itself.
+pub(crate) async fn check_own(app: &App, caller: &Caller, id: AlertId) -> HttpResult<()> {
+    if caller.only_own() {
+        seen(app, caller, id).await?;
+    }
+    Ok(())
+}
+
+async fn deliveries(
+    State(app): State<App>,
+    caller: Caller,
+    Captured(id): Captured,
+    uri: Uri,
+) -> HttpResult<Json<Value>> {
+    let query = Query::read(&uri, &["state", "cursor", "limit"])?;
+    let id = alert_id(&id)?;
+    let state: Option<DeliveryState> = query.parsed("state")?;
+    let from = EndpointNo(query.number_cursor()?.unwrap_or(0));
+    check_own(&app, &caller, id).await?;
+    let (items, next) = delivery_page(&app, &caller, id, (state, from), query.limit()?).await?;
+    Ok(Json(json!({"items": items, "next": next.map(|no| cursor(no.0))})))
+}
+
+/// A page of an alert's deliveries and where the next begins; it reads one more than it shows, to recognise
+/// the last page.
+pub(crate) async fn delivery_page(
+    app: &App,
+    caller: &Caller,
+    id: AlertId,
+    (state, from): (Option<DeliveryState>, EndpointNo),
+    limit: usize,
+) -> HttpResult<(Vec<DeliveryView>, Option<EndpointNo>)> {
+    let (mut items, next) = app.engine.deliveries(caller.account(), id, state, from, limit + 1).await?;
+    match items.get(limit).map(|more| EndpointNo(more.endpoint)) {
+        Some(more) => {
+            items.truncate(limit);
+            Ok((items, Some(more)))
+        }
+        None => Ok((items, next)),
+    }
+}
+
+async fn report(
+    State(app): State<App>,
+    caller: Caller,
+    Captured(id): Captured,
+    headers: HeaderMap,
+) -> HttpResult<Response> {
+    let id = alert_id(&id)?;
+    let wanted = negotiate(&headers, &["application/json", "text/csv", "application/xml"])?;
+    check_own(&app, &caller, id).await?;
+    let report = app.engine.report(caller.account(), id).await?;
+    match wanted {
+        "text/csv" => Ok(deliveries_csv(app, caller, id)),
+        "application/xml" => {
+            Ok(([(CONTENT_TYPE, "application/xml; charset=utf-8")], engine::report::xml(&report, None))
+                .into_response())
+        }
+        _ => Ok(Json(&*report).into_response()),
+    }
+}
+
+/// Every delivery a line, read in slices as the client takes them.
+fn deliveries_csv(app: App, caller: Caller, id: AlertId) -> Response {
+    let disposition = format!("attachment; filename=\"{id}.csv\"");
+    let head = Some(engine::report::csv_header());
+    let start = (app, caller, Some(EndpointNo(0)), head);
+    let pieces = stream::unfold(start, move |(app, caller, from, head)| async move {
+        if let Some(head) = head {
+            return Some((Ok(head), (app, caller, from, None)));
+        }
+        let slice = app.engine.deliveries(caller.account(), id, None, from?, CSV_SLICE).await;
+        Some(match slice {
+            Ok((items, next)) => (Ok(engine::report::csv_rows(&items)), (app, caller, next, None)),
+            Err(error) => (Err(io::Error::other(error)), (app, caller, None, None)),
+        })
+    });
+    let headers = [(CONTENT_TYPE, "text/csv; charset=utf-8"), (CONTENT_DISPOSITION, disposition.as_str())];
+    (headers, Body::from_stream(pieces)).into_response()
+}
+
+/// `POST /api/v1/alerts/{id}:verb`; the router has no syntax for text behind a capture.
+async fn steer(
+    State(app): State<App>,
+    caller: Option<axum::Extension<Caller>>,
+    Captured(id_and_verb): Captured,
+) -> HttpResult<Json<Value>> {
+    let Some((id, word)) = id_and_verb.rsplit_once(':') else {
+        let problem = HttpProblem::new(
+            ProblemKind::WrongMethod,
+            "POST needs a verb behind the alert's id, such as {id}:cancel",
+        );
+        return Err(problem.with_header(ALLOW, HeaderValue::from_static("GET,HEAD")));
+    };
+    let verbs = STEER.map(|(word, _)| word);
+    let Some((_, verb)) = STEER.iter().find(|(known, _)| *known == word) else {
+        let word: String = word.chars().take(40).collect();
+        let near = nearest(&word, &verbs).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+        let detail = format!("there is no verb {word:?}; known are {}{near}", verbs.join(", "));
+        return Err(HttpProblem::new(ProblemKind::UnknownPath, detail));
+    };
+    // A request without a caller has a path that is in no row of the table, such as one with its colon
+    // encoded.
+    let Some(axum::Extension(caller)) = caller else {
+        return Err(HttpProblem::new(
+            ProblemKind::UnknownPath,
+            "the colon before the verb must not be encoded",
+        ));
+    };
+    let id = alert_id(id)?;
+    let alert = app.engine.steer(caller.account(), id, *verb).await?;
+    app.note(&caller, &format!("alert.{word}"), &id.to_string(), "").await;
+    Ok(Json(view::summary(&alert)))
+}
+
+async fn add_observer(
+    State(app): State<App>,
+    caller: Caller,
+    Captured(id): Captured,
+    headers: HeaderMap,
+    body: Body,
+) -> HttpResult<Response> {
+    let id = alert_id(&id)?;
+    let node = app.json(&headers, body).await?;
+    let mut fields = Fields::default();
+    let Some(request) = callback(node, "", &mut fields).filter(|_| fields.is_empty()) else {
+        return Err(HttpProblem::fields(ProblemKind::InvalidFields, fields));
+    };
+    let _held = app.hold(caller.account(), &format!("observers of {id}")).await;
+    if app.engine.observers(caller.account(), id).await?.len() >= OBSERVERS_MAX {
+        return Err(HttpProblem::new(
+            ProblemKind::WrongState,
+            format!("the alert has {OBSERVERS_MAX} observers, which is the limit"),
+        ));
+    }
+    let view = view::callback(&request);
+    let observer = app.engine.add_observer(caller.account(), id, request).await?;
+    app.note(&caller, "observer.add", &id.to_string(), &observer.to_string()).await;
+    let location = format!("/api/v1/alerts/{id}/observers/{observer}");
+    Ok((StatusCode::CREATED, [(LOCATION, location)], Json(observer_view(observer, view))).into_response())
+}
+
+fn observer_view(id: u64, mut callback: Value) -> Value {
+    callback["id"] = id.to_string().into();
+    callback
+}
+
+async fn observers(
+    State(engine): State<Engine>,
+    caller: Caller,
+    Captured(id): Captured,
+) -> HttpResult<Json<Value>> {
+    let observers = engine.observers(caller.account(), alert_id(&id)?).await?;
+    let items: Vec<Value> =
+        observers.iter().map(|(id, request)| observer_view(*id, view::callback(request))).collect();
+    Ok(Json(json!({"items": items, "next": null})))
+}
+
+async fn remove_observer(
+    State(app): State<App>,
+    caller: Caller,
+    Captured((id, observer)): Captured<(String, String)>,
+) -> HttpResult<StatusCode> {
+    let id = alert_id(&id)?;
+    let missing = || HttpProblem::new(ProblemKind::NotFound, "no such observer");
+    let number = observer.parse().map_err(|_| missing())?;
+    if !app.engine.remove_observer(caller.account(), id, number).await? {
+        return Err(missing());
+    }
+    app.note(&caller, "observer.remove", &id.to_string(), &observer).await;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn answer(
+    State(app): State<App>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Body,
+) -> HttpResult<StatusCode> {
+    let node = app.json(&headers, body).await?;
+    let mut fields = Fields::default();
+    let given = Object::open(node, "", &["alert", "recipient", "address", "text"], &mut fields).and_then(
+        |mut object| {
+            let alert = object.needed_text("alert", 64, &mut fields);
+            let alert = alert.and_then(|text| {
+                crate::http::request::fields::noted(text.parse(), || "alert".into(), &mut fields)
+            });
+            let recipient = object.text("recipient", body::ENTRY_CHARS_MAX, &mut fields);
+            let address = object.text("address", body::ENTRY_CHARS_MAX, &mut fields);
+            let text = object.needed_text("text", ANSWER_CHARS_MAX, &mut fields);
+            if recipient.is_some() == address.is_some() {
+                fields.push("recipient", "either this or address is needed");
+            }
+            Some((alert?, recipient.or(address)?, text?))
+        },
+    );
+    let Some((alert, who, text)) = given.filter(|_| fields.is_empty()) else {
+        return Err(HttpProblem::fields(ProblemKind::InvalidFields, fields));
+    };
+    app.engine.answer_by_address(caller.account(), alert, &who, &text).await?;
+    app.note(&caller, "answer", &alert.to_string(), &who).await;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,285 @@
+use crate::http::tests::*;
+
+const PEOPLE: &str = "/api/v1/recipients";
+
+fn ann() -> Value {
+    json!({"id": "ann", "name": "Ann", "groups": ["staff"], "devices": [{"channel": "sms", "address": "+46 70 100 00 01"}], "lat": 59.3, "lon": 18.0})
+}
+
+#[tokio::test]
+async fn one_is_made_shown_changed_and_removed_under_its_version() {
+    let server = TestServer::open().await;
+    let made = server.call(Method::POST, PEOPLE).json(&ann()).send().await.unwrap();
+    assert_eq!(made.status(), 201);
+    assert_eq!(made.headers()["location"], "/api/v1/recipients/ann");
+    let first = made.headers()["etag"].to_str().unwrap().to_owned();
+    let body: Value = made.json().await.unwrap();
+    assert_eq!(body["devices"][0]["address"], "+46701000001");
+
+    let path = format!("{PEOPLE}/ann");
+    let shown = server.call(Method::GET, &path).send().await.unwrap();
+    assert_eq!(shown.headers()["etag"].to_str().unwrap(), first);
+    assert_eq!(shown.json::<Value>().await.unwrap(), body);
+
+    let patch = |tag: &str, change: Value| {
+        let request =
+            server.call(Method::PATCH, &path).header("content-type", "application/merge-patch+json");
+        request.header("if-match", tag.to_owned()).body(change.to_string()).send()
+    };
+    let changed = patch(&first, json!({"name": "Anna", "lat": null, "lon": null})).await.unwrap();
+    assert_eq!(changed.status(), 200);
+    let second = changed.headers()["etag"].to_str().unwrap().to_owned();
+    assert_ne!(first, second);
+    let body: Value = changed.json().await.unwrap();
+    assert_eq!(
+        (body["name"].as_str(), body.get("lat"), &body["groups"]),
+        (Some("Anna"), None, &json!(["staff"]))
+    );
+
+    let stale = patch(&first, json!({"name": "Late"})).await.unwrap();
+    assert_eq!((stale.status().as_u16(), stale.headers()["etag"].to_str().unwrap()), (412, second.as_str()));
+    assert_eq!(slug(&stale.json::<Value>().await.unwrap()), "version-changed");
+    for method in [Method::PUT, Method::DELETE] {
+        let request = server.call(method, &path).header("if-match", &first).json(&ann());
+        assert_eq!(said(request).await.0, 412);
+    }
+    assert_eq!(
+        said(server.call(Method::PUT, &path).header("if-match", format!("\"x\", {second}")).json(&ann()))
+            .await
+            .0,
+        200
+    );
+    assert_eq!(said(server.call(Method::DELETE, &path).header("if-match", "*")).await.0, 204);
+    assert_eq!(server.get(&path).await.0, 404);
+    assert_eq!(said(server.call(Method::PUT, &path).header("if-match", "*").json(&ann())).await.0, 412);
+    assert_eq!(said(server.call(Method::PUT, &path).json(&ann())).await.0, 201);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn of_two_writers_with_one_version_one_wins() {
+    let server = TestServer::open().await;
+    let made = server.call(Method::POST, PEOPLE).json(&ann()).send().await.unwrap();
+    let tag = made.headers()["etag"].to_str().unwrap().to_owned();
+    let write = |name: String| {
+        let request = server.call(Method::PATCH, &format!("{PEOPLE}/ann")).header("if-match", tag.clone());
+        said(request.json(&json!({"name": name})))
+    };
+    let all = futures_util::future::join_all((0..16).map(|n| write(format!("writer {n}")))).await;
+    assert_eq!(all.iter().filter(|(status, _)| *status == 200).count(), 1);
+    assert_eq!(all.iter().filter(|(status, _)| *status == 412).count(), 15);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn wrong_people_are_refused_with_every_field() {
+    let server = TestServer::open().await;
+    let (status, problem) = server
+        .post(PEOPLE, json!([ann(), {"id": "b", "nam": "B", "lat": 91, "lon": 0}, {"devices": [{"channel": "pager", "address": "1"}]}, ann()]))
+        .await;
+    assert_eq!((status.as_u16(), slug(&problem)), (422, "invalid-fields"), "{problem}");
+    assert!(reason(&problem, "[1].nam").contains("did you mean name?"), "{problem}");
+    assert!(reason(&problem, "[2].devices[0].channel").contains("not built yet"), "{problem}");
+    assert!(reason(&problem, "[3].id").contains("twice"), "{problem}");
+    let (status, problem) = said(server.call(Method::PUT, &format!("{PEOPLE}/other")).json(&ann())).await;
+    assert_eq!((status.as_u16(), reason(&problem, "id")), (422, "is not the id in the path"));
+    assert_eq!(server.get(PEOPLE).await.1["items"], json!([]));
+    server.close().await;
+}
+
+#[tokio::test]
+async fn lists_go_on_by_cursor_and_filters_narrow_them() {
+    let server = TestServer::open().await;
+    let people: Vec<Value> = (0..25)
+        .map(|n| json!({"id": format!("p{n:02}"), "name": format!("Person {n}"), "groups": [if n % 2 == 0 { "even" } else { "odd" }],
+            "attributes": {"floor": (n / 10).to_string()}, "sms": format!("+4670200{n:04}")}))
+        .collect();
+    assert_eq!(server.post(PEOPLE, json!(people)).await.0, 200);
+    let mut ids = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let (status, page) = server.get(&format!("{PEOPLE}?limit=10&cursor={cursor}")).await;
+        assert_eq!(status, 200);
+        ids.extend(
+            page["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()),
+        );
+        match page["next"].as_str() {
+            Some(next) => cursor = next.to_owned(),
+            None => break,
+        }
+    }
+    assert_eq!(ids, (0..25).map(|n| format!("p{n:02}")).collect::<Vec<_>>());
+    for (filter, count) in [
+        ("filter=group:even", 13),
+        ("filter=group:even&filter=floor:1", 5),
+        ("filter=sms:%2B46702000007", 1),
+        ("filter=person+1", 11),
+        ("filter=group:nobody", 0),
+    ] {
+        let (_, page) = server.get(&format!("{PEOPLE}?{filter}")).await;
+        assert_eq!(page["items"].as_array().unwrap().len(), count, "{filter}");
+    }
+    server.close().await;
+}
+
+async fn import(
+    server: &TestServer,
+    query: &str,
+    kind: &str,
+    body: impl Into<reqwest::Body>,
+) -> (StatusCode, Value) {
+    let request =
+        server.call(Method::POST, &format!("{PEOPLE}:import{query}")).header("content-type", kind.to_owned());
+    said(request.body(body)).await
+}
+
+#[tokio::test]
+async fn files_are_imported_whole_or_without_their_wrong_rows() {
+    let server = TestServer::open().await;
+    let csv = "id,name,groups,sms,mail,floor\r\nann,Ann,staff;fire,+46701000001;+46701000009,ann@example.org,2\r\nbo,Bo,,12,,\r\ncy,\"C, Y\",,+46701000003,,3\r\n";
+    let (status, problem) = import(&server, "", "text/csv; charset=utf-8", csv).await;
+    assert_eq!((status.as_u16(), slug(&problem)), (422, "invalid-fields"), "{problem}");
+    assert_eq!(
+        (&problem["imported"], &problem["problems"][0]["row"], &problem["problems"][0]["field"]),
+        (&json!(0), &json!(3), &json!("sms"))
+    );
+    assert_eq!(server.get(PEOPLE).await.1["items"], json!([]), "nothing of a rejected file is seen");
+    let (status, done) = import(&server, "?on_problem=skip", "text/csv", csv).await;
+    assert_eq!(
+        (status.as_u16(), &done["imported"], &done["problem_count"]),
+        (200, &json!(2), &json!(1)),
+        "{done}"
+    );
+    let (_, ann) = server.get(&format!("{PEOPLE}/ann")).await;
+    assert_eq!(
+        (&ann["groups"], &ann["attributes"]["floor"], ann["devices"].as_array().unwrap().len()),
+        (&json!(["staff", "fire"]), &json!("2"), 3)
+    );
+    let line = json!({"id": "ann", "name": "Anna"}).to_string();
+    let (status, done) = import(&server, "", "application/x-ndjson", format!("{line}\n")).await;
+    assert_eq!((status.as_u16(), &done["imported"]), (200, &json!(1)), "{done}");
+    assert_eq!(server.get(&format!("{PEOPLE}/ann")).await.1["name"], "Anna");
+    for (query, kind, body, expected) in [
+        ("?on_problem=maybe", "text/csv", csv, 400),
+        ("", "text/plain", csv, 415),
+        ("?on_problem=skip", "text/csv", "name\r\nAnn\r\n", 422),
+    ] {
+        let (status, problem) = import(&server, query, kind, body).await;
+        assert_eq!(status, expected, "{problem}");
+    }
+    server.close().await;
+}
+
+#[tokio::test]
+async fn imports_whose_clients_hang_up_leave_their_places() {
+    let server = TestServer::open().await;
+    // More than the store stages at a time.
+    for n in 0..24 {
+        let pieces = [
+            Ok::<_, std::io::Error>(format!("id,name\np{n},Person\n")),
+            Err(std::io::Error::other("the client hangs up")),
+        ];
+        let body = reqwest::Body::wrap_stream(futures_util::stream::iter(pieces));
+        let request =
+            server.call(Method::POST, &format!("{PEOPLE}:import")).header("content-type", "text/csv");
+        assert!(request.body(body).send().await.is_err(), "the import was cut short");
+    }
+    let (status, done) = import(&server, "", "text/csv", "id,name\nann,Ann\n").await;
+    assert_eq!((status.as_u16(), &done["imported"]), (200, &json!(1)), "{done}");
+    let (_, list) = server.get(PEOPLE).await;
+    assert_eq!(list["items"].as_array().map(Vec::len), Some(1), "nothing of what was cut short is seen");
+}
+
+#[tokio::test]
+async fn a_large_import_is_streamed_and_exported_again() {
+    const ROWS: usize = 12_000;
+    let server = TestServer::open().await;
+    let pieces = (0..ROWS / 100).map(|piece| {
+        let lines =
+            (0..100).map(|n| piece * 100 + n).map(|n| format!("p{n:06},Person {n},+4670{n:07},\"a,{n}\"\n"));
+        let head = if piece == 0 { "id,name,sms,note\n" } else { "" };
+        Ok::<_, std::io::Error>(format!("{head}{}", lines.collect::<String>()))
+    });
+    let body = reqwest::Body::wrap_stream(futures_util::stream::iter(pieces.collect::<Vec<_>>()));
+    let (status, done) = import(&server, "", "text/csv", body).await;
+    assert_eq!((status.as_u16(), &done["imported"]), (200, &json!(ROWS)), "{done}");
+    let export = |accept: &'static str| {
+        let request = server.call(Method::GET, &format!("{PEOPLE}:export")).header("accept", accept);
+        async move { request.send().await.unwrap().text().await.unwrap() }
+    };
+    let csv = export("text/csv").await;
+    assert_eq!(csv.lines().count(), ROWS + 1);
+    let columns = channels::names().collect::<Vec<_>>().join(",");
+    assert!(csv.starts_with(&format!("id,name,language,time_zone,groups,{columns},lat,lon,note\r\n")));
+    // An sms device, and nothing in the columns behind it: the other channels, lat and lon.
+    let empty = ",".repeat(channels::COUNT + 2);
+    assert!(
+        csv.ends_with(&format!("p011999,Person 11999,,,,+46700011999{empty}\"a,11999\"\r\n")),
+        "{}",
+        &csv[csv.len() - 80..]
+    );
+    let lines = export("application/x-ndjson").await;
+    assert_eq!(lines.lines().count(), ROWS);
+    let (status, again) = import(&server, "", "application/x-ndjson", lines).await;
+    assert_eq!((status.as_u16(), &again["imported"]), (200, &json!(ROWS)));
+    let (status, again) = import(&server, "", "text/csv", csv).await;
+    assert_eq!((status.as_u16(), &again["imported"]), (200, &json!(ROWS)));
+    server.close().await;
+}
+
+#[tokio::test]
+async fn groups_have_members_groups_rules_and_versions() {
+    let server = TestServer::open().await;
+    let group = json!({"id": "upstairs", "name": "Upstairs", "members": ["ann"], "groups": [], "rule": {"all": [{"attribute": "floor", "at_least": 2}]}});
+    let made = server.call(Method::POST, "/api/v1/groups").json(&group).send().await.unwrap();
+    assert_eq!(made.status(), 201);
+    let tag = made.headers()["etag"].to_str().unwrap().to_owned();
+    assert_eq!(server.get("/api/v1/groups/upstairs").await.1, group);
+    let put = |tag: &str| {
+        let request = server.call(Method::PUT, "/api/v1/groups/upstairs").header("if-match", tag.to_owned());
+        said(request.json(&json!({"name": "Up"})))
+    };
+    assert_eq!(put(&tag).await.0, 200);
+    assert_eq!(put(&tag).await.0, 412);
+    assert_eq!(server.get("/api/v1/groups").await.1["items"][0]["name"], "Up");
+    let (status, problem) =
+        server.post("/api/v1/groups", json!({"id": "x", "rule": {"attribute": "a", "equals": "b"}})).await;
+    assert_eq!(status, 422);
+    assert!(reason(&problem, "rule.equals").contains("is unknown"), "{problem}");
+    assert_eq!(said(server.call(Method::DELETE, "/api/v1/groups/upstairs")).await.0, 204);
+    assert_eq!(server.get("/api/v1/groups/upstairs").await.0, 404);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn unknown_edge_sites_are_refused_at_the_door_until_a_reload_has_them() {
+    let server = TestServer::open().await;
+    let knows = |sites: &[&str]| {
+        let sites = sites.iter().map(|name| (*name).to_owned());
+        server.defaults.store(Arc::new(channels::Defaults::default().with_names(channels::EDGE, sites)));
+    };
+    let device = |site: &str| json!({"devices": [{"channel": "edge", "address": site}]});
+    let path = format!("{PEOPLE}/siren");
+    let put = |site: &str| said(server.call(Method::PUT, &path).json(&device(site)));
+    let patch = |change: Value| {
+        let request =
+            server.call(Method::PATCH, &path).header("content-type", "application/merge-patch+json");
+        said(request.body(change.to_string()))
+    };
+    let alert = || server.post("/api/v1/alerts", json!({"text": "x", "audience": ["all", "edge:west"]}));
+    knows(&["north"]);
+    let (status, problem) = put("west").await;
+    assert_eq!(status, 422, "{problem}");
+    assert!(reason(&problem, "devices[0].address").contains("which has north:"), "{problem}");
+    let (status, problem) = alert().await;
+    assert_eq!(status, 422, "{problem}");
+    assert!(reason(&problem, "audience[1]").contains("which has north:"), "{problem}");
+    knows(&["north", "west"]);
+    assert_eq!(put("west").await.0, 201);
+    assert_eq!(alert().await.0, 202);
+    // The site is gone again: the siren can be changed all the same, but not given another that is unknown.
+    knows(&["north"]);
+    assert_eq!(patch(json!({"name": "Siren"})).await.0, 200);
+    assert_eq!(patch(device("south")).await.0, 422);
+    server.close().await;
+}

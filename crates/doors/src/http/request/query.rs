@@ -1,0 +1,142 @@
+//! Query parameters, headers that are parameters, and cursors.
+
+use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
+use crate::http::request::fields::nearest;
+use axum::extract::{FromRequestParts, Path};
+use axum::http::header::{ETAG, IF_MATCH};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::de::DeserializeOwned;
+use std::str::FromStr;
+
+/// Items of a page without a `limit`.
+pub(crate) const PAGE_DEFAULT: usize = 100;
+/// Items of a page at most.
+pub(crate) const PAGE_MAX: usize = 1_000;
+/// Characters of a cursor.
+const CURSOR_CHARS_MAX: usize = 1_000;
+
+/// A query that has known names only.
+pub(crate) struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Reads the query; a name that is not in `known` is refused.
+    pub(crate) fn read(uri: &Uri, known: &[&str]) -> HttpResult<Query> {
+        let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri);
+        let pairs = pairs.map_err(|error| HttpProblem::new(ProblemKind::BadQuery, error.to_string()))?.0;
+        for (name, _) in &pairs {
+            if !known.contains(&name.as_str()) {
+                let name: String = name.chars().take(40).collect();
+                let reason = match nearest(&name, known) {
+                    Some(near) => format!("is unknown; did you mean {near:?}?"),
+                    None if known.is_empty() => "is unknown; no parameters are accepted here".to_owned(),
+                    None => format!("is unknown; known are {}", known.join(", ")),
+                };
+                return Err(wrong(&name, reason));
+            }
+        }
+        Ok(Query(pairs))
+    }
+
+    /// The first value.
+    pub(crate) fn one(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Every value.
+    pub(crate) fn all<'q>(&'q self, name: &'q str) -> impl Iterator<Item = &'q str> {
+        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A value that can be read from text.
+    pub(crate) fn parsed<T: FromStr<Err = String>>(&self, name: &str) -> HttpResult<Option<T>> {
+        self.one(name).map(|text| text.parse().map_err(|reason: String| wrong(name, reason))).transpose()
+    }
+
+    /// One of a few words; the first if absent.
+    pub(crate) fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> HttpResult<T> {
+        let Some(text) = self.one(name) else { return Ok(words[0].1) };
+        let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+        found.ok_or_else(|| {
+            let list: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            wrong(name, format!("is {text:?}; must be one of {}", list.join(", ")))
+        })
+    }
+
+    /// Number of items of a page.
+    pub(crate) fn limit(&self) -> HttpResult<usize> {
+        let Some(text) = self.one("limit") else { return Ok(PAGE_DEFAULT) };
+        match text.parse::<usize>() {
+            Ok(limit) if (1..=PAGE_MAX).contains(&limit) => Ok(limit),
+            _ => Err(wrong("limit", format!("is {text:?}; a number from 1 to {PAGE_MAX} is needed"))),
+        }
+    }
+
+    /// The start of the page: the value inside the opaque [`cursor`].
+    pub(crate) fn cursor(&self) -> HttpResult<Option<String>> {
+        let Some(text) = self.one("cursor").filter(|text| !text.is_empty()) else { return Ok(None) };
+        let bytes = (text.len() <= CURSOR_CHARS_MAX).then(|| URL_SAFE_NO_PAD.decode(text).ok()).flatten();
+        let inner = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        inner.map(Some).ok_or_else(|| wrong("cursor", "is not the next value of an earlier page"))
+    }
+
+    /// Like [`Query::cursor`], where a number was hidden.
+    pub(crate) fn number_cursor<T: FromStr>(&self) -> HttpResult<Option<T>> {
+        let Some(inner) = self.cursor()? else { return Ok(None) };
+        inner.parse().map(Some).map_err(|_| wrong("cursor", "is not the next value of an earlier page"))
+    }
+}
+
+/// Makes a cursor: opaque, so that clients do not count with it.
+pub(crate) fn cursor(inner: impl ToString) -> String {
+    URL_SAFE_NO_PAD.encode(inner.to_string())
+}
+
+fn wrong(name: &str, reason: impl Into<String>) -> HttpProblem {
+    HttpProblem::field(ProblemKind::BadQuery, name, reason)
+}
+
+/// Captures of a path, as text.
+pub(crate) struct Captured<T = String>(pub T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Captured<T> {
+    type Rejection = HttpProblem;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Captured<T>, HttpProblem> {
+        match Path::<T>::from_request_parts(parts, state).await {
+            Ok(Path(captured)) => Ok(Captured(captured)),
+            Err(rejection) => Err(HttpProblem::new(ProblemKind::UnknownPath, rejection.body_text())),
+        }
+    }
+}
+
+/// An entity tag of a version.
+pub(crate) fn etag(version: u64) -> (HeaderName, HeaderValue) {
+    let value = HeaderValue::from_str(&format!("\"{version}\""));
+    (ETAG, value.unwrap_or(HeaderValue::from_static("\"\"")))
+}
+
+/// Compares If-Match (RFC 9110, section 13.1.1) with the current version.
+pub(crate) fn check_if_match(headers: &HeaderMap, version: Option<u64>) -> HttpResult<()> {
+    let mut wanted = headers.get_all(IF_MATCH).iter().peekable();
+    if wanted.peek().is_none() {
+        return Ok(());
+    }
+    let fits = wanted.filter_map(|value| value.to_str().ok()).flat_map(|line| line.split(',')).any(|tag| {
+        let tag = tag.trim();
+        version.is_some_and(|version| tag == "*" || tag == format!("\"{version}\""))
+    });
+    if fits {
+        return Ok(());
+    }
+    let detail = match version {
+        Some(version) => format!("If-Match names another version; the current version is \"{version}\""),
+        None => "If-Match names a version, but nothing exists here".to_owned(),
+    };
+    let problem = HttpProblem::new(ProblemKind::VersionChanged, detail);
+    Err(match version.map(etag) {
+        Some((name, value)) => problem.with_header(name, value),
+        None => problem,
+    })
+}
