@@ -193,6 +193,22 @@ impl SimulatedDisk {
         disk
     }
 
+    /// Writes all it holds into a folder of the real disk.
+    ///
+    /// # Errors
+    ///
+    /// The real disk does not take it.
+    pub fn write_to(&self, folder: &Path) -> io::Result<()> {
+        for (path, node) in &self.state().now {
+            let to = folder.join(path.strip_prefix(root()).unwrap_or(path));
+            match node {
+                SimulatedNode::Folder => std::fs::create_dir_all(to)?,
+                SimulatedNode::File(content) => std::fs::write(to, &lock(content).now)?,
+            }
+        }
+        Ok(())
+    }
+
     /// The files in a folder and below, with what they hold.
     pub fn files(&self, below: &str) -> Vec<(PathBuf, Vec<u8>)> {
         let state = self.state();
