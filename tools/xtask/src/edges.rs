@@ -13,13 +13,14 @@ pub const EDGES: &[Edge] = &[
     ("pace", &[]),
     ("records", &[]),
     ("settings", &[]),
+    ("wal", &[]),
     ("net", &["smpp", "smtp", "diameter", "cap", "pace"]),
     ("channels", &["records"]),
-    ("bus", &["records"]),
+    ("bus", &["records", "wal"]),
     ("store", &["records", "channels"]),
     ("paced_udp", &["pace"]),
     ("engine", &["records", "channels", "bus", "store", "pace"]),
-    ("charging", &["records", "channels", "settings", "bus", "store", "net", "diameter"]),
+    ("charging", &["records", "channels", "settings", "wal", "bus", "store", "net", "diameter"]),
     (
         "gateway",
         &[
@@ -119,6 +120,7 @@ pub const EDGES: &[Edge] = &[
     ),
     ("servers", &[]),
     ("cases", &[]),
+    ("power_cut", &["wal"]),
     ("xtask", &[]),
 ];
 

@@ -1,10 +1,10 @@
 //! Open files, at most so many: thousands of idle topics cost no descriptor.
 
-use super::disk::DiskFile;
 use super::lock::lock;
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex};
+use wal::DiskFile;
 
 /// Which file: its log's number and its first index.
 pub(super) type FileKey = (u64, u64);
@@ -74,8 +74,8 @@ impl Handles {
 
 #[cfg(test)]
 mod tests {
-    use super::super::disk::{Disk, OsDisk};
     use super::*;
+    use wal::{Disk, OsDisk};
 
     #[test]
     fn at_most_so_many_files_are_open_and_the_newest_stay() {

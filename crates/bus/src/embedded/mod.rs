@@ -20,7 +20,6 @@
 mod clock;
 #[cfg(test)]
 mod conformance;
-mod disk;
 mod frame;
 mod group;
 mod handles;
@@ -42,11 +41,9 @@ mod wakeups;
 mod window;
 
 #[cfg(test)]
+mod moved;
+#[cfg(test)]
 mod power;
-#[cfg(test)]
-mod recorded;
-#[cfg(test)]
-mod simulated;
 #[cfg(test)]
 mod tests;
 
@@ -54,7 +51,6 @@ pub use clock::{Clock, Monotonic};
 pub use wakeups::relay;
 
 use crate::{Bus, BusError, Durability, Group, GroupSettings, Retained, Topic, TopicSettings};
-use disk::{Disk, OsDisk};
 use group::LogGroup;
 use lock::{lock, read, write};
 use log::{Log, Opening};
@@ -71,6 +67,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use sync::SyncPool;
 use topic::GroupSource;
+use wal::{Disk, OsDisk};
 
 /// A file of a log has at most so many octets, unless one append is larger.
 pub const FILE_OCTETS_MAX: u64 = 64 * 1024 * 1024;

@@ -1,10 +1,10 @@
 //! A real run on a real disk, and a power cut at each of its moments: what was acknowledged is there,
 //! unchanged, and no index is given to another record.
 
-use super::recorded::{Op, RecordedDisk, Replay};
-use super::simulated::{Dice, Moved, SimulatedDisk, root};
+use super::moved::Moved;
 use super::{Embedded, Monotonic, Options};
 use crate::{Bus, Durability, Group, Topic, TopicSettings};
+use power_cut::{Dice, Op, RecordedDisk, Replay, SimulatedDisk, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -191,7 +191,7 @@ impl Book {
     }
 
     /// Opens what a power cut left and compares.
-    fn check(&self, disk: &Arc<SimulatedDisk>, place: &str) {
+    fn check(&self, disk: &SimulatedDisk, place: &str) {
         let bus = Embedded::on(Arc::new(disk.clone()), Moved::new(), &root(), &options());
         let bus = bus.unwrap_or_else(|error| panic!("{place}: {error}"));
         for (name, expected) in &self.topics {
@@ -252,7 +252,7 @@ fn at_every_moment_of_a_real_run_a_power_cut_takes_nothing_that_was_acknowledged
     let ops = run();
     for seed in cases::seeds(1) {
         let mut dice = Dice(seed);
-        let mut replay = Replay::new();
+        let mut replay = Replay::default();
         let mut book = Book::default();
         for (at, op) in ops.iter().enumerate() {
             replay.step(op);

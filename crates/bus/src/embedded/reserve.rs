@@ -1,12 +1,12 @@
 //! Room kept back for emergencies on a disk that is full: a file that is there only to be cut.
 
-use super::disk::DiskFile;
 use super::lock::lock;
 use super::shared::SharedLogs;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use wal::DiskFile;
 
 /// So much is given at a time.
 const STEP_OCTETS: u64 = 1024 * 1024;

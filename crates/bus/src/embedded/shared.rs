@@ -1,7 +1,6 @@
 //! State shared by all logs of one bus.
 
 use super::clock::Clock;
-use super::disk::Disk;
 use super::handles::Handles;
 use super::recent_batches::TailCache;
 use super::reserve::Reserve;
@@ -12,6 +11,7 @@ use super::{Fsync, Options};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use wal::Disk;
 
 pub(super) struct SharedLogs {
     pub disk: Arc<dyn Disk>,

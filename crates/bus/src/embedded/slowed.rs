@@ -1,11 +1,11 @@
 //! The operating system's disk with syncs that take at least so long: what group commit reaches depends on
 //! that time alone, and on a disk with a cache of its own that time is whatever its other users leave.
 
-use super::disk::{Disk, DiskFile, FolderEntry, OsDisk};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use wal::{Disk, DiskFile, FolderEntry, OsDisk, Synced};
 
 /// The disk.
 pub(super) struct SlowedDisk {
@@ -27,6 +27,9 @@ impl SlowedDisk {
 impl Disk for SlowedDisk {
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         Ok(self.slowed(OsDisk.open(path)?))
+    }
+    fn open_direct(&self, path: &Path) -> Option<Arc<dyn DiskFile>> {
+        OsDisk.open_direct(path).map(|file| self.slowed(file))
     }
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         Ok(self.slowed(OsDisk.create(path)?))
@@ -54,13 +57,7 @@ impl Disk for SlowedDisk {
     }
 }
 
-impl DiskFile for SlowedFile {
-    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.file.read_at(into, offset)
-    }
-    fn write_at(&self, octets: &[u8], offset: u64) -> io::Result<usize> {
-        self.file.write_at(octets, offset)
-    }
+impl Synced for SlowedFile {
     fn sync(&self) -> io::Result<()> {
         let begun = Instant::now();
         self.file.sync()?;
@@ -68,8 +65,20 @@ impl DiskFile for SlowedFile {
         std::thread::sleep(self.sync_takes.saturating_sub(begun.elapsed()));
         Ok(())
     }
+}
+
+impl DiskFile for SlowedFile {
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(into, offset)
+    }
+    fn write_at(&self, octets: &[u8], offset: u64) -> io::Result<usize> {
+        self.file.write_at(octets, offset)
+    }
     fn allocate(&self, octets: u64) -> io::Result<()> {
         self.file.allocate(octets)
+    }
+    fn extend(&self, from: u64, to: u64) -> io::Result<()> {
+        self.file.extend(from, to)
     }
     fn set_len(&self, octets: u64) -> io::Result<()> {
         self.file.set_len(octets)

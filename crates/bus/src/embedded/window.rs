@@ -1,7 +1,7 @@
 //! A moving window over a file: sequential parsing without a system call per record.
 
-use super::disk::{DiskFile, read_full_at};
 use std::io;
+use wal::{DiskFile, read_full_at};
 
 /// Octets in memory, and where they stand in the file.
 pub(super) struct FileWindow<'a> {

@@ -2,20 +2,13 @@
 //! for it cost more than deciding what stands in them: on a virtual machine, where most had never been
 //! touched, a fifth of the server's processor time.
 
-use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::sync::Arc;
 
-use rustix::fs::OFlags;
+use wal::{DiskFile, read_full_at, write_all_at};
 
 /// What disks take as a whole: a multiple of every disk's sector.
 const PAGE_OCTETS: usize = 4_096;
-
-/// Opens a file for writing past the cache; none where its file system has no such way.
-pub(super) fn open(path: &Path) -> Option<File> {
-    OpenOptions::new().write(true).custom_flags(OFlags::DIRECT.bits().cast_signed()).open(path).ok()
-}
 
 /// Octets that begin where a page does.
 #[derive(Debug, Default)]
@@ -44,9 +37,8 @@ impl Aligned {
 
 /// The end of a file that only grows. Only whole pages can be written: the last one's octets are kept, and
 /// written again with what follows.
-#[derive(Debug)]
 pub(super) struct FileTail {
-    file: File,
+    file: Arc<dyn DiskFile>,
     pages: Aligned,
     /// So many octets of the last page are written.
     kept: usize,
@@ -58,10 +50,12 @@ impl FileTail {
     /// # Errors
     ///
     /// The octets before it in its page cannot be read.
-    pub(super) fn new(file: File, read: &File, at: u64) -> io::Result<FileTail> {
+    pub(super) fn new(file: Arc<dyn DiskFile>, read: &dyn DiskFile, at: u64) -> io::Result<FileTail> {
         let kept = (at % PAGE_OCTETS as u64) as usize;
         let mut pages = Aligned::zeros(PAGE_OCTETS);
-        read.read_exact_at(&mut pages.get_mut()[..kept], at - kept as u64)?;
+        if read_full_at(read, &mut pages.get_mut()[..kept], at - kept as u64)? < kept {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         Ok(FileTail { file, pages, kept })
     }
 
@@ -82,7 +76,7 @@ impl FileTail {
         let pages = &mut self.pages.get_mut()[..whole];
         pages[kept..end].copy_from_slice(octets);
         pages[end..].fill(0);
-        self.file.write_all_at(pages, at - kept as u64)?;
+        write_all_at(&*self.file, pages, at - kept as u64)?;
         self.kept = end % PAGE_OCTETS;
         pages.copy_within(end - self.kept..end, 0);
         Ok(())
@@ -93,6 +87,7 @@ impl FileTail {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use wal::{Disk, OsDisk};
 
     #[test]
     fn pages_begin_where_the_disk_wants_them() {
@@ -114,9 +109,8 @@ mod tests {
             let mut expected: Vec<u8> = (0..before).map(|at| at as u8 | 1).collect();
             std::fs::write(&path, &expected).unwrap();
             // Where there is no way past the cache the pages are the same.
-            let write = || OpenOptions::new().write(true).open(&path).unwrap();
-            let file = open(&path).unwrap_or_else(write);
-            let mut tail = FileTail::new(file, &File::open(&path).unwrap(), before as u64).unwrap();
+            let file = OsDisk.open_direct(&path).unwrap_or_else(|| OsDisk.open(&path).unwrap());
+            let mut tail = FileTail::new(file, &*OsDisk.open(&path).unwrap(), before as u64).unwrap();
             for (number, octets) in pieces.into_iter().enumerate() {
                 let piece: Vec<u8> = (0..octets).map(|at| (at * 7 + number) as u8 | 1).collect();
                 tail.append(&piece, expected.len() as u64).unwrap();

@@ -1,15 +1,15 @@
 //! One shard's log on disk: segments of blocks, named by the position of their first octet.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
-use super::direct::{self, FileTail};
-use super::preallocate::{PreallocatedSegment, allocate};
+use wal::{Disk, DiskFile, OsDisk, Synced, read_full_at, write_all_at};
+
+use super::direct::FileTail;
+use super::preallocate::PreallocatedSegment;
 use super::shard::{ENTRY_OCTETS_MAX, Past};
-use super::sync_pipeline::Synced;
 
 /// The first position: no entry stands at 0.
 pub const FIRST_POSITION: u64 = 4_096;
@@ -26,16 +26,16 @@ pub enum Fsync {
 }
 
 /// A segment's first position and its file.
-type Segment = (u64, Arc<File>);
+type Segment = (u64, Arc<dyn DiskFile>);
 
 /// The segments of a log, the oldest first. Read by whoever asks, grown by the owner.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Segments {
     all: Arc<RwLock<Vec<Segment>>>,
 }
 
 impl Segments {
-    fn push(&self, base: u64, file: Arc<File>) {
+    fn push(&self, base: u64, file: Arc<dyn DiskFile>) {
         self.all.write().unwrap_or_else(|poisoned| poisoned.into_inner()).push((base, file));
     }
 
@@ -68,18 +68,19 @@ impl Past for Segments {
         into.extend_from_slice(&first[..len.min(wanted)]);
         if wanted > len {
             into.resize(wanted, 0);
-            return file.read_exact_at(&mut into[len..], position - base + len as u64).is_ok();
+            let rest = read_full_at(&*file, &mut into[len..], position - base + len as u64);
+            return rest.is_ok_and(|read| read == wanted - len);
         }
         true
     }
 }
 
 /// The end of the log, where it grows.
-#[derive(Debug)]
 pub struct Log {
+    disk: Arc<dyn Disk>,
     folder: PathBuf,
     segment_octets: u64,
-    file: Arc<File>,
+    file: Arc<dyn DiskFile>,
     /// Its end, written past the system's cache; none where its file system cannot.
     tail: Option<FileTail>,
     base: u64,
@@ -129,31 +130,53 @@ impl Log {
     ///
     /// A file cannot be made, opened or cut.
     pub fn open(folder: &Path, segment_octets: u64, at: u64) -> io::Result<Log> {
+        Log::open_on(Arc::new(OsDisk), folder, segment_octets, at)
+    }
+
+    /// The same on any disk.
+    ///
+    /// # Errors
+    ///
+    /// As [`Log::open`].
+    pub(super) fn open_on(
+        disk: Arc<dyn Disk>,
+        folder: &Path,
+        segment_octets: u64,
+        at: u64,
+    ) -> io::Result<Log> {
         let segments = Segments::default();
         let listed = list(folder)?;
         for (base, path) in listed.iter().filter(|(base, _)| *base <= at) {
-            segments.push(*base, Arc::new(OpenOptions::new().read(true).write(true).open(path)?));
+            segments.push(*base, disk.open(path)?);
         }
-        for (_, path) in listed.iter().filter(|(base, _)| *base > at) {
-            std::fs::remove_file(path)?;
+        let behind: Vec<_> = listed.iter().filter(|(base, _)| *base > at).collect();
+        for (_, path) in &behind {
+            disk.remove_file(path)?;
+        }
+        if !behind.is_empty() {
+            disk.sync_folder(folder)?;
         }
         let last = segments.find(at);
         let (base, file) = match last {
             Some(last) => last,
             None => {
-                let file = Arc::new(create(folder, at, segment_octets)?);
+                let file = create(&*disk, folder, at, segment_octets)?;
                 segments.push(at, file.clone());
                 (at, file)
             }
         };
         // Whatever a crash left after the end must never be taken for a block.
         file.set_len(at - base)?;
-        allocate(&file, at - base, segment_octets)?;
-        PreallocatedSegment::remove_old(folder)?;
-        let spare = PreallocatedSegment::prepare(folder, segment_octets);
+        file.extend(at - base, segment_octets)?;
+        // A process that died may not have synced what it wrote: from now on requests that are known again
+        // are answered by it, and the next block says that it is synced. And what was cut must not come back.
+        file.sync_all()?;
+        PreallocatedSegment::remove_old(&*disk, folder)?;
+        let spare = PreallocatedSegment::prepare(&disk, folder, segment_octets);
         spare.follow(at - base);
-        let tail = tail(folder, &file, base, at)?;
+        let tail = tail(&*disk, folder, &*file, base, at)?;
         Ok(Log {
+            disk,
             folder: folder.to_owned(),
             segment_octets,
             file,
@@ -195,26 +218,26 @@ impl Log {
     pub fn next_position(&mut self) -> io::Result<u64> {
         if self.is_full() {
             self.sync()?;
-            let file = Arc::new(self.next_segment()?);
+            let file = self.next_segment()?;
             self.segments.push(self.at, file.clone());
-            self.tail = tail(&self.folder, &file, self.at, self.at)?;
+            self.tail = tail(&*self.disk, &self.folder, &*file, self.at, self.at)?;
             (self.file, self.base) = (file, self.at);
         }
         Ok(self.at)
     }
 
     /// The spare under its own name; where there is none, a new one.
-    fn next_segment(&mut self) -> io::Result<File> {
+    fn next_segment(&mut self) -> io::Result<Arc<dyn DiskFile>> {
         let file = match self.spare.take() {
             Some(spare) => {
                 let path = segment_path(&self.folder, self.at);
-                std::fs::rename(spare, &path)?;
-                sync_folder(&self.folder)?;
-                OpenOptions::new().read(true).write(true).open(path)?
+                self.disk.rename(&spare, &path)?;
+                self.disk.sync_folder(&self.folder)?;
+                self.disk.open(&path)?
             }
-            None => create(&self.folder, self.at, self.segment_octets)?,
+            None => create(&*self.disk, &self.folder, self.at, self.segment_octets)?,
         };
-        self.spare = PreallocatedSegment::prepare(&self.folder, self.segment_octets);
+        self.spare = PreallocatedSegment::prepare(&self.disk, &self.folder, self.segment_octets);
         Ok(file)
     }
 
@@ -231,10 +254,10 @@ impl Log {
                 // A file system that takes pages of another size only, or none: it says so of the first of
                 // them.
                 self.tail = None;
-                self.file.write_all_at(block, offset)?;
+                write_all_at(&*self.file, block, offset)?;
             }
             Some(written) => written?,
-            None => self.file.write_all_at(block, offset)?,
+            None => write_all_at(&*self.file, block, offset)?,
         }
         self.at += block.len() as u64;
         self.spare.follow(self.at - self.base);
@@ -248,7 +271,7 @@ impl Log {
     /// The disk did not take it. What of it is on disk is unknown; the log must not be used any more.
     pub fn sync(&mut self) -> io::Result<()> {
         if self.synced < self.at {
-            self.file.sync_data()?;
+            self.file.sync()?;
             self.synced = self.at;
         }
         Ok(())
@@ -267,18 +290,29 @@ impl Log {
     pub fn segments(&self) -> Segments {
         self.segments.clone()
     }
+
+    /// What it stands on.
+    pub(super) fn disk(&self) -> Arc<dyn Disk> {
+        self.disk.clone()
+    }
 }
 
 /// The end of the segment that begins at `base`, where the log ends at `at`.
-fn tail(folder: &Path, file: &File, base: u64, at: u64) -> io::Result<Option<FileTail>> {
-    direct::open(&segment_path(folder, base)).map(|direct| FileTail::new(direct, file, at - base)).transpose()
+fn tail(
+    disk: &dyn Disk,
+    folder: &Path,
+    file: &dyn DiskFile,
+    base: u64,
+    at: u64,
+) -> io::Result<Option<FileTail>> {
+    let direct = disk.open_direct(&segment_path(folder, base));
+    direct.map(|direct| FileTail::new(direct, file, at - base)).transpose()
 }
 
-fn create(folder: &Path, base: u64, octets: u64) -> io::Result<File> {
-    let path = segment_path(folder, base);
-    let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-    allocate(&file, 0, octets)?;
+fn create(disk: &dyn Disk, folder: &Path, base: u64, octets: u64) -> io::Result<Arc<dyn DiskFile>> {
+    let file = disk.create(&segment_path(folder, base))?;
+    file.extend(0, octets)?;
     file.sync_all()?;
-    sync_folder(folder)?;
+    disk.sync_folder(folder)?;
     Ok(file)
 }

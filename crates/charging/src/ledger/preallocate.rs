@@ -6,16 +6,16 @@
 //! are not written at once: a piece at a time, half as fast again as the log grows, so that they are done
 //! when two thirds of its segment are full.
 
-use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::direct::{self, Aligned};
+use wal::{Disk, DiskFile, create_empty, write_all_at};
+
+use super::direct::Aligned;
 
 /// A spare that waits for its turn.
 const SPARE: &str = "spare.new";
@@ -55,25 +55,26 @@ impl PreallocatedSegment {
     /// # Errors
     ///
     /// It is there and cannot be removed.
-    pub fn remove_old(folder: &Path) -> io::Result<()> {
-        match std::fs::remove_file(folder.join(SPARE)) {
+    pub fn remove_old(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
+        match disk.remove_file(&folder.join(SPARE)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
     }
 
     /// Begins to make one.
-    pub fn prepare(folder: &Path, octets: u64) -> PreallocatedSegment {
+    pub fn prepare(disk: &Arc<dyn Disk>, folder: &Path, octets: u64) -> PreallocatedSegment {
         let path = folder.join(SPARE);
         let progress = Arc::new(LogProgress::default());
-        let (to, told) = (path.clone(), progress.clone());
+        let (disk, to, told) = (disk.clone(), path.clone(), progress.clone());
         let write = move || {
-            let file = OpenOptions::new().write(true).create(true).truncate(true).open(&to)?;
-            allocate(&file, 0, octets)?;
-            let past_the_cache = direct::open(&to);
-            let is_written = past_the_cache.is_some_and(|direct| write_zeros(&direct, octets, &told).is_ok());
+            let file = create_empty(&*disk, &to)?;
+            file.extend(0, octets)?;
+            let past_the_cache = disk.open_direct(&to);
+            let is_written =
+                past_the_cache.is_some_and(|direct| write_zeros(&*direct, octets, &told).is_ok());
             if !is_written {
-                write_zeros(&file, octets, &told)?;
+                write_zeros(&*file, octets, &told)?;
             }
             file.sync_all()
         };
@@ -104,7 +105,7 @@ impl Drop for PreallocatedSegment {
     }
 }
 
-fn write_zeros(file: &File, octets: u64, progress: &LogProgress) -> io::Result<()> {
+fn write_zeros(file: &dyn DiskFile, octets: u64, progress: &LogProgress) -> io::Result<()> {
     let zeros = Aligned::zeros(PIECE_OCTETS.min(octets as usize));
     let mut at = 0;
     while at < octets {
@@ -112,7 +113,7 @@ fn write_zeros(file: &File, octets: u64, progress: &LogProgress) -> io::Result<(
             return Err(io::ErrorKind::Interrupted.into());
         }
         let len = zeros.get().len().min((octets - at) as usize);
-        file.write_all_at(&zeros.get()[..len], at)?;
+        write_all_at(file, &zeros.get()[..len], at)?;
         at += len as u64;
         if at < octets && progress.is_ahead(at) {
             std::thread::sleep(REST);
@@ -121,23 +122,16 @@ fn write_zeros(file: &File, octets: u64, progress: &LogProgress) -> io::Result<(
     Ok(())
 }
 
-/// Allocates the rest of a segment, so that a sync has no change of length to write.
-pub(super) fn allocate(file: &File, from: u64, to: u64) -> io::Result<()> {
-    if to <= from {
-        return Ok(());
-    }
-    use rustix::fs::{FallocateFlags, fallocate};
-    match fallocate(file, FallocateFlags::empty(), from, to - from) {
-        Err(rustix::io::Errno::OPNOTSUPP) => file.set_len(to),
-        done => Ok(done?),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wal::OsDisk;
 
     const OCTETS: u64 = 4 << 20;
+
+    fn disk() -> Arc<dyn Disk> {
+        Arc::new(OsDisk)
+    }
 
     fn folder() -> tempfile::TempDir {
         tempfile::tempdir().unwrap()
@@ -146,7 +140,7 @@ mod tests {
     #[test]
     fn a_spare_that_is_taken_is_whole_and_all_zeros() {
         let folder = folder();
-        let path = PreallocatedSegment::prepare(folder.path(), OCTETS).take().unwrap();
+        let path = PreallocatedSegment::prepare(&disk(), folder.path(), OCTETS).take().unwrap();
         let octets = std::fs::read(path).unwrap();
         assert!(octets.len() as u64 == OCTETS && octets.iter().all(|octet| *octet == 0));
     }
@@ -173,9 +167,10 @@ mod tests {
     fn a_spare_that_nobody_wants_any_more_is_not_finished_first() {
         let folder = folder();
         std::fs::write(folder.path().join(SPARE), b"of another process").unwrap();
-        PreallocatedSegment::remove_old(folder.path()).unwrap();
+        PreallocatedSegment::remove_old(&OsDisk, folder.path()).unwrap();
         assert!(!folder.path().join(SPARE).exists());
-        let (file, progress) = (File::create(folder.path().join(SPARE)).unwrap(), LogProgress::default());
+        let (file, progress) =
+            (std::fs::File::create(folder.path().join(SPARE)).unwrap(), LogProgress::default());
         progress.is_over.store(true, Ordering::Relaxed);
         let written = write_zeros(&file, OCTETS, &progress);
         assert_eq!(written.unwrap_err().kind(), io::ErrorKind::Interrupted);

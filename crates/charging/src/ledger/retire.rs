@@ -5,10 +5,12 @@
 //! one from the older snapshot, reads what it read before; the audit begins with that snapshot. Records that
 //! were not exported by then are gone.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+
+use wal::Disk;
 
 use super::block;
 use super::log::{self, Segments};
@@ -20,7 +22,7 @@ use super::snapshot;
 /// # Errors
 ///
 /// A file cannot be read or removed: it is tried again after the next snapshot.
-pub fn retire(folder: &Path, segments: &Segments, before_us: u64) -> io::Result<usize> {
+pub fn retire(disk: &dyn Disk, folder: &Path, segments: &Segments, before_us: u64) -> io::Result<usize> {
     let snapshots = snapshot::list(folder)?;
     if snapshots.len() < snapshot::KEPT {
         return Ok(0);
@@ -39,11 +41,10 @@ pub fn retire(folder: &Path, segments: &Segments, before_us: u64) -> io::Result<
             break;
         }
         segments.forget(*base);
-        fs::remove_file(path)?;
+        disk.remove_file(path)?;
+        // One after the other, or a power cut could leave a gap between those that are still there.
+        disk.sync_folder(folder)?;
         removed += 1;
-    }
-    if removed > 0 {
-        log::sync_folder(folder)?;
     }
     Ok(removed)
 }

@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use wal::{Disk, OsDisk};
 
 use super::batch::{Batch, NewRequest, account_hash};
 use super::config::Config;
@@ -173,6 +174,11 @@ impl Ledger {
     ///
     /// The files cannot be read or made, or are damaged: the words say what to do.
     pub fn open(options: &Options) -> Result<Ledger, Refusal> {
+        Ledger::open_on(&(Arc::new(OsDisk) as Arc<dyn Disk>), options)
+    }
+
+    /// The same where the shards' files are on any disk.
+    pub(super) fn open_on(disk: &Arc<dyn Disk>, options: &Options) -> Result<Ledger, Refusal> {
         let (key, shards) = identity(&options.folder, options.shards)?;
         let lock = lock(&options.folder)?;
         let kept = RuntimeRules::open(&options.folder)?;
@@ -183,9 +189,9 @@ impl Ledger {
         let mut owners = Vec::new();
         for shard in 0..shards {
             let folder = shard_folder(&options.folder, shard);
-            std::fs::create_dir_all(&folder)?;
+            disk.create_folder(&folder)?;
             let recovered = recover(&folder, key, config.clone())?;
-            let log = Log::open(&folder, options.segment_octets, recovered.end)?;
+            let log = Log::open_on(disk.clone(), &folder, options.segment_octets, recovered.end)?;
             let queue = Arc::new(BatchQueue::default());
             tracing::info!(
                 shard,
@@ -212,6 +218,8 @@ impl Ledger {
                 synced_at_us: 0,
             });
         }
+        // A power cut must not take a shard's folder with all that was answered.
+        disk.sync_folder(&options.folder)?;
         let queues = owners.iter().map(|owner| owner.queue.clone()).collect();
         let mut threads = Vec::new();
         for owner in owners {

@@ -9,6 +9,8 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use wal::{AppendedFile, Disk, create_empty};
+
 use super::account::{AccountNumber, Accounts};
 use super::bundle::{AccountBundles, Bundle, Bundles};
 use super::client::{Client, Clients};
@@ -16,7 +18,6 @@ use super::config::Config;
 use super::expiry::Due;
 use super::hash::{Hash128, HashKey};
 use super::key::PackedKey;
-use super::log::sync_folder;
 use super::message::{Message, Messages, Stage};
 use super::request::{Destination, MessageKey, ServiceContext, Units};
 use super::session::{Reservation, Session};
@@ -67,15 +68,16 @@ impl FrozenShard {
     /// # Errors
     ///
     /// The disk does not take it. Nothing is lost: the log has it all.
-    pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
+    pub fn write(&self, disk: &dyn Disk, folder: &Path) -> io::Result<PathBuf> {
         let new = folder.join("snapshot.new");
         let path = folder.join(format!("{:016x}.snapshot", self.position));
-        let file = self.encode(io::BufWriter::with_capacity(1 << 20, File::create(&new)?))?;
-        file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        fs::rename(&new, &path)?;
-        sync_folder(folder)?;
+        let file = AppendedFile::new(create_empty(disk, &new)?);
+        let file = self.encode(io::BufWriter::with_capacity(1 << 20, file))?;
+        file.into_inner().map_err(io::IntoInnerError::into_error)?.into_inner().sync_all()?;
+        disk.rename(&new, &path)?;
+        disk.sync_folder(folder)?;
         for (_, old) in list(folder)?.iter().rev().skip(KEPT) {
-            fs::remove_file(old)?;
+            disk.remove_file(old)?;
         }
         Ok(path)
     }

@@ -6,11 +6,12 @@
 //! nothing land that began with it or after it.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use wal::Synced;
 
 /// So many overlap at most.
 pub(super) const LANES_MAX: usize = 8;
@@ -27,18 +28,6 @@ const PART: usize = 8;
 const RISE: u32 = 32;
 /// And falls by this part with each that takes less.
 const FALL: u32 = 2;
-
-/// What can be synced.
-pub(super) trait Synced: Send + Sync {
-    /// Waits until all that was written is on disk.
-    fn sync(&self) -> io::Result<()>;
-}
-
-impl Synced for File {
-    fn sync(&self) -> io::Result<()> {
-        self.sync_data()
-    }
-}
 
 /// How many syncs may overlap, and how many requests each should carry.
 #[derive(Debug, Default)]

@@ -1,13 +1,14 @@
-use super::super::simulated::{Dice, Moved, SimulatedDisk, root};
+use super::super::moved::Moved;
 use super::super::{Embedded, Fsync, Options};
 use super::*;
 use crate::{Bus, DeadLetter, GroupSettings, Topic};
+use power_cut::{Dice, SimulatedDisk, root};
 use std::collections::{BTreeMap, BTreeSet};
 
 const LEASE: Duration = Duration::from_secs(30);
 
 struct Stage {
-    disk: Arc<SimulatedDisk>,
+    disk: SimulatedDisk,
     clock: Arc<Moved>,
     bus: Embedded,
     topic: Arc<dyn Topic>,
@@ -15,7 +16,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn on(disk: Arc<SimulatedDisk>, fsync: Fsync) -> Stage {
+    fn on(disk: SimulatedDisk, fsync: Fsync) -> Stage {
         let clock = Moved::new();
         let options = Options { fsync, file_octets_max: 2000, ..Options::default() };
         let bus = Embedded::on(Arc::new(disk.clone()), clock.clone(), &root(), &options).unwrap();

@@ -10,7 +10,6 @@ use super::group_commit_policy::{SyncCohort, SyncDelay};
 use super::waiting::WaitCondition;
 use super::{Log, Progress, StagedResult, Stopped, Writer};
 use crate::BusError;
-use crate::embedded::disk::DiskFile;
 use crate::embedded::lock::{lock, read};
 use std::collections::VecDeque;
 use std::io;
@@ -18,6 +17,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use wal::DiskFile;
 
 /// So many syncs of one log overlap at most. With four, those whom one of them had carried came back in such
 /// crowds that all four began anew at one time; with more than eight each carries too little for what it

@@ -1,4 +1,3 @@
-use super::super::disk::DiskFile;
 use super::super::frame::{FILE_HEADER, FileHeader, RECORD_HEADER};
 use super::super::lock::lock;
 use super::super::shared::SharedLogs;
@@ -6,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
+use wal::DiskFile;
 
 /// Places in a file are remembered at most so densely: one read finds any record from the nearest.
 pub(in super::super) const MARK_OCTETS: u64 = 32 * 1024;
@@ -145,7 +145,7 @@ impl LogFile {
             return Ok(Some(*salt));
         }
         let mut octets = [0; FILE_HEADER];
-        super::super::disk::read_full_at(file, &mut octets, 0)?;
+        wal::read_full_at(file, &mut octets, 0)?;
         let header = FileHeader::decode(&octets).filter(|header| header.first == self.first);
         Ok(header.map(|header| *self.salt.get_or_init(|| header.salt)))
     }
@@ -153,7 +153,7 @@ impl LogFile {
     /// Its header says that a key stands in a file before it.
     pub fn has_keys_before(&self, file: &dyn DiskFile) -> io::Result<bool> {
         let mut octets = [0; FILE_HEADER];
-        super::super::disk::read_full_at(file, &mut octets, 0)?;
+        wal::read_full_at(file, &mut octets, 0)?;
         Ok(FileHeader::decode(&octets).is_some_and(|header| header.keys_before))
     }
 

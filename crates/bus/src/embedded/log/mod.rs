@@ -25,7 +25,6 @@ pub(super) use stage::StagedResult;
 pub(super) use write::{DurabilityRule, Promised, Written, check_sizes};
 
 use super::Fsync;
-use super::disk::{DiskFile, is_full};
 use super::lock::{lock, read};
 use super::recent_batches::{Budget, RecentBatches};
 use super::shared::SharedLogs;
@@ -39,6 +38,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock, Weak};
 use tokio::sync::watch;
+use wal::{DiskFile, is_full};
 
 /// A log.
 pub(super) struct Log {

@@ -5,8 +5,8 @@
 //! octets themselves: a sync takes about half the time, and several overlap.
 
 use super::{Log, LogFile, Writer};
-use crate::embedded::disk::write_all_at;
 use crate::embedded::lock::read;
+use wal::write_all_at;
 
 /// So many zeros at once, and only behind so many octets: a log that is hardly written to stays small.
 const ROOM_OCTETS: u64 = 256 * 1024;

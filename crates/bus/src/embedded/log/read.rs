@@ -5,11 +5,11 @@ use super::super::lock::read;
 use super::super::recent_batches::Budget;
 use super::file::{LogFile, MARK_OCTETS, Mark};
 use super::{Log, failed};
-use crate::embedded::disk::{DiskFile, read_full_at};
 use crate::{BusError, KEY_OCTETS_MAX, RECORD_OCTETS_MAX, Record};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
+use wal::{DiskFile, read_full_at};
 
 /// One read of the disk is at most so many octets, unless a single record is larger.
 const READ_OCTETS_MAX: usize = 4 * 1024 * 1024;

@@ -1,6 +1,5 @@
 //! Recovery reads a log's folder after a stop of any kind: everything that was promised, and no torn tail.
 
-use super::super::disk::DiskFile;
 use super::super::frame::{
     BATCH_HEADER, BATCH_MAGICS, BatchHeader, BatchKind, FILE_HEADER, FileHeader, RECORD_HEADER, decode_place,
     record_header,
@@ -13,6 +12,7 @@ use crate::{BusError, RECORD_OCTETS_MAX};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use wal::DiskFile;
 
 /// Files are read in pieces of so many octets.
 const SCAN_OCTETS: usize = 256 * 1024;

@@ -5,9 +5,9 @@
 use super::write::RESERVE_TRIES;
 use super::{Log, Writer, failed};
 use crate::BusError;
-use crate::embedded::disk::write_all_at;
 use crate::embedded::lock::read;
 use std::sync::{Arc, OnceLock};
+use wal::write_all_at;
 
 /// They are written before the sync when they are so many octets.
 pub(super) const STAGED_OCTETS_MAX: usize = 1024 * 1024;

@@ -1,13 +1,14 @@
-use super::super::simulated::{Dice, Moved, SimulatedDisk, root};
+use super::super::moved::Moved;
 use super::super::sync::THREADS;
 use super::super::{Embedded, Options};
 use super::write::APPEND_OCTETS_MAX;
 use super::*;
 use crate::{Bus, RECORD_OCTETS_MAX, Topic};
+use power_cut::{Dice, SimulatedDisk, root};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-fn bus(disk: &Arc<SimulatedDisk>, options: Options) -> Embedded {
+fn bus(disk: &SimulatedDisk, options: Options) -> Embedded {
     Embedded::on(Arc::new(disk.clone()), Moved::new(), &root(), &options).unwrap()
 }
 
@@ -662,7 +663,7 @@ fn power_cuts(seed: u64) {
     }
 }
 
-fn drop_after(disk: &Arc<SimulatedDisk>, options: Options, work: impl FnOnce(&Embedded)) {
+fn drop_after(disk: &SimulatedDisk, options: Options, work: impl FnOnce(&Embedded)) {
     let bus = bus(disk, options);
     work(&bus);
     drop(bus);

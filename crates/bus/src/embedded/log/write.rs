@@ -3,7 +3,6 @@
 use super::keys::{Mention, PLACES_OCTETS_MAX};
 use super::stage::StagedResult;
 use super::{Fsync, Log, LogFile, Writer, failed};
-use crate::embedded::disk::{DiskFile, write_all_at};
 use crate::embedded::frame::{
     BatchPlace, FILE_HEADER, FileHeader, batch_octets, batch_skip, encode_batch, encode_places,
 };
@@ -15,6 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use wal::{DiskFile, create_empty, write_all_at};
 
 /// One append is at most so many octets, frames included.
 pub(in super::super) const APPEND_OCTETS_MAX: usize = 64 * 1024 * 1024;
@@ -339,18 +339,10 @@ impl Log {
 
     fn create(&self, path: &Path, writer: &mut Writer) -> io::Result<Arc<dyn DiskFile>> {
         let disk = &self.shared.disk;
-        let created = match disk.create(path) {
+        match create_empty(&**disk, path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.make_folder(&self.folder, &mut writer.folders)?;
-                disk.create(path)
-            }
-            created => created,
-        };
-        match created {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let file = disk.open(path)?;
-                file.set_len(0)?;
-                Ok(file)
+                create_empty(&**disk, path)
             }
             created => created,
         }

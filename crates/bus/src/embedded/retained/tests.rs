@@ -1,10 +1,11 @@
-use super::super::simulated::{Dice, Moved, SimulatedDisk, root};
+use super::super::moved::Moved;
 use super::super::{Embedded, Options};
 use super::*;
 use crate::Bus;
+use power_cut::{Dice, SimulatedDisk, root};
 use std::collections::BTreeMap;
 
-fn bus(disk: &Arc<SimulatedDisk>) -> Embedded {
+fn bus(disk: &SimulatedDisk) -> Embedded {
     Embedded::on(Arc::new(disk.clone()), Moved::new(), &root(), &Options::default()).unwrap()
 }
 

@@ -8,10 +8,13 @@ use std::sync::{MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use wal::Disk;
+
 use super::{BatchQueue, BatchSubmission, QueuedBatch};
 use crate::ledger::background;
 use crate::ledger::block;
 use crate::ledger::log::{Fsync, Log, Segments};
+use crate::ledger::retire::retire;
 use crate::ledger::shard::{Shard, Turn};
 use crate::ledger::sync_pipeline::SyncPipeline;
 
@@ -44,9 +47,9 @@ const BLOCK_OCTETS_FULL: usize = 512 << 10;
 const EXPIRED_PER_TURN: usize = 1_024;
 
 /// Removes what records need not be kept of any more.
-fn retire_old(shard: usize, folder: &Path, segments: &Segments, keep: Duration) {
+fn retire_old(shard: usize, disk: &dyn Disk, folder: &Path, segments: &Segments, keep: Duration) {
     let keep_us = u64::try_from(keep.as_micros()).unwrap_or(u64::MAX);
-    match crate::ledger::retire::retire(folder, segments, now_us().saturating_sub(keep_us)) {
+    match retire(disk, folder, segments, now_us().saturating_sub(keep_us)) {
         Ok(0) => {}
         Ok(removed) => tracing::info!(
             shard,
@@ -273,12 +276,12 @@ impl ShardThread {
         }
         self.snapshot_at = end;
         let (frozen, folder, shard) = (self.shard.freeze(end), self.folder.clone(), self.number);
-        let (keep, segments) = (self.keep_records, self.past.clone());
-        let write = move || match frozen.write(&folder) {
+        let (keep, segments, disk) = (self.keep_records, self.past.clone(), self.log.disk());
+        let write = move || match frozen.write(&*disk, &folder) {
             Ok(_) => {
                 tracing::debug!(shard, "a snapshot of the ledger is written");
                 if let Some(keep) = keep {
-                    retire_old(shard, &folder, &segments, keep);
+                    retire_old(shard, &*disk, &folder, &segments, keep);
                 }
             }
             Err(error) => {

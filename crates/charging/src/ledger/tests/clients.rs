@@ -98,7 +98,7 @@ fn a_snapshot_keeps_who_opened_each_session() {
         begin(&mut shard_under_test, name, &client(host, 1), 3_000_000);
     }
     let folder = tempfile::tempdir().unwrap();
-    let path = shard_under_test.shard.freeze(1 << 20).write(folder.path()).unwrap();
+    let path = shard_under_test.shard.freeze(1 << 20).write(&wal::OsDisk, folder.path()).unwrap();
     let thawed = snapshot::read(&path, HashKey([3, 4]), shard_under_test.config.clone()).unwrap().unwrap();
     let number = shard_under_test.shard.find(&plain(Kind::Debit).account).unwrap();
     let seen = |shard: &Shard| format!("{:?}", shard.sessions_after(number, None, 9));

@@ -32,30 +32,35 @@ pub fn options(folder: &Path) -> Options {
     Options { segment_octets: 64 << 10, config, ..Options::new(folder) }
 }
 
+/// A debit of one unit under a session by its number.
+pub fn push_debit(ledger: &Ledger, batches: &mut [Batch], number: u32) {
+    let session = ledger.key().octets(format!("client;{number}").as_bytes());
+    let account = format!("4670{:07}", number % 100);
+    ledger.push(
+        batches,
+        &NewRequest {
+            kind: Kind::Debit,
+            account_kind: KeyKind::E164,
+            account: account.as_bytes(),
+            session,
+            number: 0,
+            origin: ledger.key().origin_host(b"client").request(number),
+            context: ServiceContext::SMS,
+            class: 0,
+            destination: Destination::default(),
+            services: &[asks(Units::specific(1))],
+            opener: None,
+            tag: number.into(),
+        },
+    );
+}
+
 /// Debits one unit of each of these accounts under sessions by their numbers.
 pub fn debit(ledger: &Ledger, numbers: std::ops::Range<u32>) -> Vec<(u64, Answer)> {
     let (to, inbox) = ReturnedBatches::open();
     let mut batches: Vec<Batch> = (0..ledger.shards()).map(|_| Batch::default()).collect();
     for number in numbers {
-        let session = ledger.key().octets(format!("client;{number}").as_bytes());
-        let account = format!("4670{:07}", number % 100);
-        ledger.push(
-            &mut batches,
-            &NewRequest {
-                kind: Kind::Debit,
-                account_kind: KeyKind::E164,
-                account: account.as_bytes(),
-                session,
-                number: 0,
-                origin: ledger.key().origin_host(b"client").request(number),
-                context: ServiceContext::SMS,
-                class: 0,
-                destination: Destination::default(),
-                services: &[asks(Units::specific(1))],
-                opener: None,
-                tag: number.into(),
-            },
-        );
+        push_debit(ledger, &mut batches, number);
     }
     let mut expected = 0;
     for (shard, batch) in batches.into_iter().enumerate().filter(|(_, batch)| !batch.is_empty()) {

@@ -7,6 +7,7 @@ mod events;
 mod messages;
 mod pools;
 mod power;
+mod power_cuts;
 mod properties;
 mod sessions;
 mod tariffs;

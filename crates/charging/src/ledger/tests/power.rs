@@ -5,6 +5,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use wal::OsDisk;
+
 use super::bench::{KEY, SECOND, asks, plain};
 use super::disk::{debit, options};
 use crate::ledger::config::{Config, DefaultAccount};
@@ -205,7 +207,7 @@ fn the_audit_finds_a_balance_that_its_records_do_not_make() {
     thawed.shard.accounts.account_mut(7).unwrap().posted += 1;
     let mut frozen = thawed.shard.freeze(thawed.position);
     frozen.floor = thawed.floor;
-    frozen.write(&shard).unwrap();
+    frozen.write(&OsDisk, &shard).unwrap();
     let report = audit(folder.path()).unwrap();
     assert!(!report.is_exact() && report.examples[0].contains("account e164:4670"), "{report:#?}");
 }
@@ -232,17 +234,21 @@ fn records_that_are_old_enough_go_with_whole_segments_and_a_start_misses_nothing
         log.append(&buffer).unwrap();
         log.sync().unwrap();
         if minute == 60 {
-            shard.freeze(log.end()).write(folder).unwrap();
-            assert_eq!(retire(folder, &log.segments(), u64::MAX).unwrap(), 0, "one snapshot is not enough");
+            shard.freeze(log.end()).write(&OsDisk, folder).unwrap();
+            assert_eq!(
+                retire(&OsDisk, folder, &log.segments(), u64::MAX).unwrap(),
+                0,
+                "one snapshot is not enough"
+            );
         } else if minute % 60 == 0 {
-            shard.freeze(log.end()).write(folder).unwrap();
+            shard.freeze(log.end()).write(&OsDisk, folder).unwrap();
         }
     }
     let all = list(folder).unwrap().len();
-    assert_eq!(retire(folder, &log.segments(), at(1)).unwrap(), 0, "nothing is so old");
-    let by_age = retire(folder, &log.segments(), at(60)).unwrap();
+    assert_eq!(retire(&OsDisk, folder, &log.segments(), at(1)).unwrap(), 0, "nothing is so old");
+    let by_age = retire(&OsDisk, folder, &log.segments(), at(60)).unwrap();
     assert!(by_age > 0 && by_age < all / 3, "{by_age} of {all}");
-    let covered = retire(folder, &log.segments(), u64::MAX).unwrap();
+    let covered = retire(&OsDisk, folder, &log.segments(), u64::MAX).unwrap();
     let (snapshots, segments) = (snapshot::list(folder).unwrap(), list(folder).unwrap());
     assert!(covered > 0 && segments[0].0 <= snapshots[0].0 && segments[1].0 > FIRST_POSITION);
     // Also from the older snapshot; what is known again is known still.

@@ -1,21 +1,25 @@
 //! A disk in memory that can be filled, failed, held up, and whose power can be cut: what was not synced is
 //! then there or not, sector by sector and entry by entry, as a seed decides.
 
-use super::clock::Clock;
-use super::disk::{Disk, DiskFile, FolderEntry};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use wal::{Disk, DiskFile, FolderEntry, Synced};
+
+/// Smaller than any disk's, so that small records are torn too.
 const SECTOR: usize = 64;
+/// What a test waits for has come long before.
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Small numbers that look random.
 #[derive(Clone)]
-pub(super) struct Dice(pub u64);
+pub struct Dice(pub u64);
 
 impl Dice {
+    /// A number below this one.
     pub fn roll(&mut self, below: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -23,15 +27,26 @@ impl Dice {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (z ^ (z >> 31)) % below
     }
+    /// Yes, once in so many times.
     pub fn one_in(&mut self, n: u64) -> bool {
         self.roll(n) == 0
     }
 }
 
+/// The disk. A clone is the same disk.
+#[derive(Clone, Default)]
+pub struct SimulatedDisk {
+    shared: Arc<SharedDisk>,
+}
+
 #[derive(Default)]
-pub(super) struct SimulatedDisk {
+struct SharedDisk {
     state: Mutex<SimulatedState>,
     turn: Condvar,
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[derive(Default)]
@@ -71,7 +86,7 @@ struct Content {
 
 /// What goes wrong.
 #[derive(Default, Clone)]
-pub(super) struct Faults {
+pub struct Faults {
     /// So many octets can still be written.
     pub room: Option<usize>,
     /// Syncs fail.
@@ -83,13 +98,15 @@ pub(super) struct Faults {
 }
 
 impl SimulatedDisk {
-    pub fn new() -> Arc<SimulatedDisk> {
+    /// An empty one.
+    pub fn new() -> SimulatedDisk {
         let disk = SimulatedDisk::default();
         disk.state().now.insert(root(), SimulatedNode::Folder);
         disk.state().safe.insert(root(), SimulatedNode::Folder);
-        Arc::new(disk)
+        disk
     }
 
+    /// Has something go wrong from now on, or no longer.
     pub fn fault(&self, change: impl FnOnce(&mut Faults)) {
         change(&mut self.state().faults);
     }
@@ -102,33 +119,39 @@ impl SimulatedDisk {
     /// File syncs wait until they are let go.
     pub fn hold_syncs(&self, held: bool) {
         self.state().held = held;
-        self.turn.notify_all();
+        self.shared.turn.notify_all();
     }
 
     /// The file sync of this number waits until it is let go.
     pub fn hold_sync(&self, number: Option<usize>) {
         self.state().held_one = number;
-        self.turn.notify_all();
+        self.shared.turn.notify_all();
     }
 
     /// Returns when so many syncs have ended.
+    ///
+    /// # Panics
+    /// They have not after a minute.
     pub fn wait_for_ends(&self, count: usize) {
-        let state = self.state();
-        let waited =
-            self.turn.wait_timeout_while(state, Duration::from_secs(60), |state| state.ended < count);
-        assert!(!waited.unwrap().1.timed_out(), "no {count} syncs ended");
+        self.wait_while(&format!("no {count} syncs ended"), |state| state.ended < count);
     }
 
-    /// Returns when a sync is being held.
+    /// Returns when so many syncs have begun.
+    ///
+    /// # Panics
+    /// They have not after a minute.
     pub fn wait_for_sync(&self, count: usize) {
-        let state = self.state();
-        let waited =
-            self.turn.wait_timeout_while(state, Duration::from_secs(60), |state| state.syncs < count);
-        assert!(!waited.unwrap().1.timed_out(), "no sync number {count} came");
+        self.wait_while(&format!("no sync number {count} came"), |state| state.syncs < count);
+    }
+
+    fn wait_while(&self, else_what: &str, waits: impl Fn(&SimulatedState) -> bool) {
+        let waited = self.shared.turn.wait_timeout_while(self.state(), WAIT_MAX, |state| waits(state));
+        let waited = waited.unwrap_or_else(PoisonError::into_inner).1;
+        assert!(!waited.timed_out(), "{else_what}");
     }
 
     /// What a machine finds after its power was cut now.
-    pub fn power_cut(&self, dice: &mut Dice) -> Arc<SimulatedDisk> {
+    pub fn power_cut(&self, dice: &mut Dice) -> SimulatedDisk {
         let state = self.state();
         let mut after: BTreeMap<PathBuf, SimulatedNode> = BTreeMap::new();
         let paths: BTreeSet<&PathBuf> = state.now.keys().chain(state.safe.keys()).collect();
@@ -153,7 +176,7 @@ impl SimulatedDisk {
                 let node = match node {
                     SimulatedNode::Folder => SimulatedNode::Folder,
                     SimulatedNode::File(content) => {
-                        let left = content.lock().unwrap().after_power_cut(dice);
+                        let left = lock(content).after_power_cut(dice);
                         SimulatedNode::File(Arc::new(Mutex::new(Content {
                             now: left.clone(),
                             safe: left,
@@ -167,7 +190,23 @@ impl SimulatedDisk {
         let disk = SimulatedDisk::default();
         disk.state().safe = after.clone();
         disk.state().now = after;
-        Arc::new(disk)
+        disk
+    }
+
+    /// Writes all it holds into a folder of the real disk.
+    ///
+    /// # Errors
+    ///
+    /// The real disk does not take it.
+    pub fn write_to(&self, folder: &Path) -> io::Result<()> {
+        for (path, node) in &self.state().now {
+            let to = folder.join(path.strip_prefix(root()).unwrap_or(path));
+            match node {
+                SimulatedNode::Folder => std::fs::create_dir_all(to)?,
+                SimulatedNode::File(content) => std::fs::write(to, &lock(content).now)?,
+            }
+        }
+        Ok(())
     }
 
     /// The files in a folder and below, with what they hold.
@@ -176,14 +215,14 @@ impl SimulatedDisk {
         let files = state.now.iter().filter(|(path, _)| path.starts_with(root().join(below)));
         files
             .filter_map(|(path, node)| match node {
-                SimulatedNode::File(content) => Some((path.clone(), content.lock().unwrap().now.clone())),
+                SimulatedNode::File(content) => Some((path.clone(), lock(content).now.clone())),
                 SimulatedNode::Folder => None,
             })
             .collect()
     }
 
     /// A disk with other content in one file.
-    pub fn with_file(&self, path: &Path, octets: Vec<u8>) -> Arc<SimulatedDisk> {
+    pub fn with_file(&self, path: &Path, octets: Vec<u8>) -> SimulatedDisk {
         let copy = self.power_cut_without_loss();
         let content = Content { now: octets.clone(), safe: octets, ..Content::default() };
         copy.state().now.insert(path.to_owned(), SimulatedNode::File(Arc::new(Mutex::new(content))));
@@ -191,7 +230,7 @@ impl SimulatedDisk {
     }
 
     /// What the next process finds after this one died: all that was handed to the operating system.
-    pub fn power_cut_without_loss(&self) -> Arc<SimulatedDisk> {
+    pub fn power_cut_without_loss(&self) -> SimulatedDisk {
         let disk = SimulatedDisk::default();
         let copied: BTreeMap<PathBuf, SimulatedNode> =
             self.state().now.iter().map(|(path, node)| (path.clone(), node.copy())).collect();
@@ -202,11 +241,11 @@ impl SimulatedDisk {
         drop(safe);
         state.now = copied;
         drop(state);
-        Arc::new(disk)
+        disk
     }
 
     fn state(&self) -> MutexGuard<'_, SimulatedState> {
-        self.state.lock().unwrap()
+        lock(&self.shared.state)
     }
 }
 
@@ -223,9 +262,7 @@ impl SimulatedNode {
     fn copy(&self) -> SimulatedNode {
         match self {
             SimulatedNode::Folder => SimulatedNode::Folder,
-            SimulatedNode::File(content) => {
-                SimulatedNode::File(Arc::new(Mutex::new(content.lock().unwrap().clone())))
-            }
+            SimulatedNode::File(content) => SimulatedNode::File(Arc::new(Mutex::new(lock(content).clone()))),
         }
     }
 }
@@ -251,17 +288,19 @@ impl Content {
     }
 }
 
-pub(super) fn root() -> PathBuf {
-    PathBuf::from("/bus")
+/// The one folder of an empty disk.
+pub fn root() -> PathBuf {
+    PathBuf::from("/disk")
 }
 
-pub(super) struct SimulatedFile {
-    disk: Arc<SimulatedDisk>,
+/// A file of it.
+pub struct SimulatedFile {
+    disk: SimulatedDisk,
     content: Arc<Mutex<Content>>,
 }
 
 /// What a sync that has begun will have made safe at its end.
-pub(super) struct BegunSync {
+pub struct BegunSync {
     now: Vec<u8>,
     /// So many writes by then, of all there ever were.
     writes: usize,
@@ -271,7 +310,7 @@ pub(super) struct BegunSync {
 impl SimulatedFile {
     /// A sync begins. What is written from now on is not part of it.
     pub fn begin_sync(&self) -> BegunSync {
-        let mut content = self.content.lock().unwrap();
+        let mut content = lock(&self.content);
         content.begun += 1;
         let writes = content.cleaned + content.dirty.len();
         BegunSync { now: content.now.clone(), writes, number: content.begun }
@@ -279,7 +318,7 @@ impl SimulatedFile {
 
     /// It has ended. One that began later and ended before has made all of it safe already.
     pub fn end_sync(&self, begun: BegunSync) {
-        let mut content = self.content.lock().unwrap();
+        let mut content = lock(&self.content);
         if begun.number < content.ended {
             return;
         }
@@ -293,7 +332,7 @@ impl SimulatedFile {
 
 impl SimulatedDisk {
     /// A file that is there.
-    pub fn file(self: &Arc<Self>, path: &Path) -> Option<SimulatedFile> {
+    pub fn file(&self, path: &Path) -> Option<SimulatedFile> {
         match self.state().now.get(path) {
             Some(SimulatedNode::File(content)) => {
                 Some(SimulatedFile { disk: self.clone(), content: content.clone() })
@@ -303,7 +342,7 @@ impl SimulatedDisk {
     }
 }
 
-impl Disk for Arc<SimulatedDisk> {
+impl Disk for SimulatedDisk {
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         match self.state().now.get(path) {
             Some(SimulatedNode::File(content)) => {
@@ -312,12 +351,15 @@ impl Disk for Arc<SimulatedDisk> {
             _ => Err(io::ErrorKind::NotFound.into()),
         }
     }
+    fn open_direct(&self, path: &Path) -> Option<Arc<dyn DiskFile>> {
+        self.open(path).ok()
+    }
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         let mut state = self.state();
         if state.now.contains_key(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        if !state.now.contains_key(path.parent().unwrap()) {
+        if !state.now.contains_key(path.parent().unwrap_or(path)) {
             return Err(io::ErrorKind::NotFound.into());
         }
         let content = Arc::new(Mutex::new(Content::default()));
@@ -329,7 +371,7 @@ impl Disk for Arc<SimulatedDisk> {
         let entries = state.now.iter().filter(|(path, _)| path.parent() == Some(folder));
         Ok(entries
             .map(|(path, node)| FolderEntry {
-                name: path.file_name().unwrap().to_str().unwrap().to_owned(),
+                name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
                 is_folder: matches!(node, SimulatedNode::Folder),
             })
             .collect())
@@ -339,7 +381,7 @@ impl Disk for Arc<SimulatedDisk> {
         if state.now.contains_key(folder) {
             return Ok(false);
         }
-        if !state.now.contains_key(folder.parent().unwrap()) {
+        if !state.now.contains_key(folder.parent().unwrap_or(folder)) {
             return Err(io::ErrorKind::NotFound.into());
         }
         state.now.insert(folder.to_owned(), SimulatedNode::Folder);
@@ -377,10 +419,10 @@ impl Disk for Arc<SimulatedDisk> {
         }
         let moved: Vec<PathBuf> = state.now.keys().filter(|path| path.starts_with(from)).cloned().collect();
         for path in moved {
-            let node = state.now.remove(&path).unwrap();
-            let rest = path.strip_prefix(from).unwrap();
-            let target = if rest.as_os_str().is_empty() { to.to_owned() } else { to.join(rest) };
-            state.now.insert(target, node);
+            if let (Some(node), Ok(rest)) = (state.now.remove(&path), path.strip_prefix(from)) {
+                let target = if rest.as_os_str().is_empty() { to.to_owned() } else { to.join(rest) };
+                state.now.insert(target, node);
+            }
         }
         Ok(())
     }
@@ -400,9 +442,30 @@ impl Disk for Arc<SimulatedDisk> {
     }
 }
 
+impl Synced for SimulatedFile {
+    fn sync(&self) -> io::Result<()> {
+        let begun = self.begin_sync();
+        let mut state = self.disk.state();
+        state.syncs += 1;
+        let number = state.syncs;
+        self.disk.shared.turn.notify_all();
+        let is_held = |state: &mut SimulatedState| state.held || state.held_one == Some(number);
+        let waited = self.disk.shared.turn.wait_timeout_while(state, WAIT_MAX, is_held);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        state.ended += 1;
+        self.disk.shared.turn.notify_all();
+        if state.faults.sync || state.faults.one_sync == Some(number) {
+            return Err(io::Error::other("injected"));
+        }
+        drop(state);
+        self.end_sync(begun);
+        Ok(())
+    }
+}
+
 impl DiskFile for SimulatedFile {
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        let content = self.content.lock().unwrap();
+        let content = lock(&self.content);
         let rest = content.now.get(offset as usize..).unwrap_or_default();
         let len = rest.len().min(into.len());
         into[..len].copy_from_slice(&rest[..len]);
@@ -410,7 +473,7 @@ impl DiskFile for SimulatedFile {
     }
     fn write_at(&self, octets: &[u8], offset: u64) -> io::Result<usize> {
         let mut state = self.disk.state();
-        let mut content = self.content.lock().unwrap();
+        let mut content = lock(&self.content);
         // What takes the place of octets that are there needs no room.
         let room = state.faults.room.unwrap_or(usize::MAX);
         let there = content.now.len().saturating_sub(offset as usize);
@@ -430,27 +493,9 @@ impl DiskFile for SimulatedFile {
         content.dirty.push((from, below));
         Ok(len)
     }
-    fn sync(&self) -> io::Result<()> {
-        let begun = self.begin_sync();
-        let mut state = self.disk.state();
-        state.syncs += 1;
-        let number = state.syncs;
-        self.disk.turn.notify_all();
-        let is_held = |state: &mut SimulatedState| state.held || state.held_one == Some(number);
-        let waited = self.disk.turn.wait_timeout_while(state, Duration::from_secs(60), is_held);
-        let mut state = waited.unwrap().0;
-        state.ended += 1;
-        self.disk.turn.notify_all();
-        if state.faults.sync || state.faults.one_sync == Some(number) {
-            return Err(io::Error::other("injected"));
-        }
-        drop(state);
-        self.end_sync(begun);
-        Ok(())
-    }
     fn allocate(&self, octets: u64) -> io::Result<()> {
         let mut state = self.disk.state();
-        let mut content = self.content.lock().unwrap();
+        let mut content = lock(&self.content);
         let more = (octets as usize).saturating_sub(content.now.len());
         if let Some(room) = &mut state.faults.room {
             *room = room.checked_sub(more).ok_or(io::ErrorKind::StorageFull)?;
@@ -459,42 +504,24 @@ impl DiskFile for SimulatedFile {
         content.now.resize(len, 0);
         Ok(())
     }
+    fn extend(&self, _from: u64, to: u64) -> io::Result<()> {
+        self.allocate(to)
+    }
     fn set_len(&self, octets: u64) -> io::Result<()> {
         let mut state = self.disk.state();
         if state.faults.cut {
             return Err(io::Error::other("injected"));
         }
-        let content = self.content.lock().unwrap();
+        let content = lock(&self.content);
         let freed = content.now.len().saturating_sub(octets as usize);
         if let Some(room) = &mut state.faults.room {
             *room += freed;
         }
         drop((state, content));
-        self.content.lock().unwrap().now.resize(octets as usize, 0);
+        lock(&self.content).now.resize(octets as usize, 0);
         Ok(())
     }
     fn octets(&self) -> io::Result<u64> {
-        Ok(self.content.lock().unwrap().now.len() as u64)
-    }
-}
-
-/// A clock that a test moves.
-pub(super) struct Moved {
-    begin: Instant,
-    since: Mutex<Duration>,
-}
-
-impl Moved {
-    pub fn new() -> Arc<Moved> {
-        Arc::new(Moved { begin: Instant::now(), since: Mutex::default() })
-    }
-    pub fn forward(&self, by: Duration) {
-        *self.since.lock().unwrap() += by;
-    }
-}
-
-impl Clock for Moved {
-    fn now(&self) -> Instant {
-        self.begin + *self.since.lock().unwrap()
+        Ok(lock(&self.content).now.len() as u64)
     }
 }
