@@ -395,6 +395,7 @@ impl Dispatcher {
                 Some(place) => {
                     table.list[place].lanes = old.lanes;
                     table.list[place].given = old.given;
+                    table.list[place].health = old.health;
                 }
                 None => gone.extend(old.lanes.into_iter().flat_map(|lane| lane.queue)),
             }
