@@ -2,12 +2,10 @@
 //! of the peer that the session came from, whichever of its connections is open now. Nothing of this is on a
 //! request's way.
 
-use crate::ledger::Ledger;
-use crate::ledger::client::Client;
-use crate::ledger::ended::OpenSession;
-use crate::ledger::hash::Hash128;
 use crate::server::Transport;
 use diameter::peer::Connection;
+use ledger::Ledger;
+use ledger::session_clients::{RequestKind, SessionClients, SessionRequest};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,49 +18,6 @@ pub const ERRANDS_MAX: usize = 65_536;
 pub const AWAITED_MAX: usize = 65_536;
 /// A client that does not answer is asked so often in all.
 pub const TRIES_MAX: u8 = 3;
-
-/// What a client is asked about a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestKind {
-    /// To ask for units again (RFC 8506, section 5.5).
-    ReAuth,
-    /// To end it (RFC 6733, section 8.5).
-    Abort,
-}
-
-/// One thing to ask one client.
-#[derive(Clone, Debug)]
-pub struct SessionRequest {
-    pub ask: RequestKind,
-    /// Where the session is kept.
-    pub shard: usize,
-    pub session: Hash128,
-    /// Session-Id.
-    pub id: Box<[u8]>,
-    pub client: Arc<Client>,
-    /// How often it was asked and not answered.
-    pub tries: u8,
-}
-
-impl SessionRequest {
-    /// About a session. None: nobody knows who opened it.
-    pub fn new(ask: RequestKind, shard: usize, session: OpenSession) -> Option<SessionRequest> {
-        let client = session.client.filter(|_| !session.id.is_empty())?;
-        Some(SessionRequest { ask, shard, session: session.session, id: session.id, client, tries: 0 })
-    }
-
-    /// Asks it again, if there is still something to ask: the session may have ended since, or got what it
-    /// wanted. Its shard knows.
-    pub(crate) fn ask_again(self, ledger: &Ledger) {
-        let notifier = Arc::clone(ledger.notifier());
-        ledger.ask(self.shard, move |shard| {
-            let Some(session) = shard.session(&self.session) else { return };
-            if self.ask == RequestKind::Abort || session.is_starved {
-                notifier.ask(self);
-            }
-        });
-    }
-}
 
 /// Where one connection finds what it is to ask.
 #[derive(Debug, Default)]
@@ -258,26 +213,16 @@ impl RequestResult {
 }
 
 impl SessionNotifier {
-    /// Hands an errand to the connection of the peer that its session came through. False: nobody is
-    /// connected who could carry it out; it waits until that peer is.
-    pub fn ask(&self, session_request: SessionRequest) -> bool {
-        match self.hand_over(session_request) {
-            Ok(()) => true,
-            Err(session_request) => {
-                self.count(RequestResult::Unreachable);
-                self.wait_for(session_request);
-                false
+    /// Asks again, if there is still something to ask: the session may have ended since, or got what it
+    /// wanted. Its shard knows.
+    pub(crate) fn ask_again(self: &Arc<Self>, session_request: SessionRequest, ledger: &Ledger) {
+        let notifier = Arc::clone(self);
+        ledger.ask(session_request.shard, move |shard| {
+            let Some(session) = shard.session(&session_request.session) else { return };
+            if session_request.ask == RequestKind::Abort || session.is_starved {
+                notifier.ask(session_request);
             }
-        }
-    }
-
-    /// The same, but that nothing waits where nobody is connected: the caller does without.
-    pub fn ask_now(&self, session_request: SessionRequest) -> bool {
-        let is_handed_over = self.hand_over(session_request).is_ok();
-        if !is_handed_over {
-            self.count(RequestResult::Unreachable);
-        }
-        is_handed_over
+        });
     }
 
     // What is given back is what came.
@@ -370,6 +315,29 @@ impl SessionNotifier {
     }
 }
 
+impl SessionClients for SessionNotifier {
+    /// Hands a request to the connection of the peer that its session came through. False: that peer is not
+    /// connected, and the request waits until it is.
+    fn ask(&self, session_request: SessionRequest) -> bool {
+        match self.hand_over(session_request) {
+            Ok(()) => true,
+            Err(session_request) => {
+                self.count(RequestResult::Unreachable);
+                self.wait_for(session_request);
+                false
+            }
+        }
+    }
+
+    fn ask_now(&self, session_request: SessionRequest) -> bool {
+        let is_handed_over = self.hand_over(session_request).is_ok();
+        if !is_handed_over {
+            self.count(RequestResult::Unreachable);
+        }
+        is_handed_over
+    }
+}
+
 /// A connection's mailbox among those that can be reached.
 #[derive(Debug)]
 pub(crate) struct Reachable {
@@ -397,7 +365,8 @@ impl Drop for Reachable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::HashKey;
+    use ledger::HashKey;
+    use ledger::client::Client;
 
     fn session_request(via: &str) -> SessionRequest {
         let client = Arc::new(Client::new(HashKey([1, 2]), "smf.example", "example", via, None));

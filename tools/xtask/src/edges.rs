@@ -19,7 +19,8 @@ pub const EDGES: &[Edge] = &[
     ("store", &["records", "channels"]),
     ("paced_udp", &["pace"]),
     ("engine", &["records", "channels", "bus", "store", "pace"]),
-    ("charging", &["records", "channels", "settings", "bus", "store", "net", "diameter"]),
+    ("ledger", &["records", "store"]),
+    ("charging", &["records", "channels", "settings", "bus", "store", "ledger", "net", "diameter"]),
     (
         "gateway",
         &[
@@ -42,7 +43,7 @@ pub const EDGES: &[Edge] = &[
         "doors",
         &[
             "records", "channels", "settings", "bus", "store", "net", "smpp", "smtp", "diameter", "cap",
-            "pace", "engine", "charging",
+            "pace", "engine", "ledger", "charging",
         ],
     ),
     ("plot", &[]),
@@ -63,6 +64,7 @@ pub const EDGES: &[Edge] = &[
             "store",
             "paced_udp",
             "engine",
+            "ledger",
             "charging",
             "gateway",
             "doors",
@@ -86,6 +88,7 @@ pub const EDGES: &[Edge] = &[
             "store",
             "paced_udp",
             "engine",
+            "ledger",
             "charging",
             "gateway",
             "doors",
@@ -109,6 +112,7 @@ pub const EDGES: &[Edge] = &[
             "store",
             "paced_udp",
             "engine",
+            "ledger",
             "charging",
             "gateway",
             "doors",

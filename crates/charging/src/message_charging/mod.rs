@@ -33,10 +33,10 @@ pub mod settle;
 #[cfg(test)]
 mod tests;
 
-use crate::ledger::batch::account_hash;
-use crate::ledger::request::{Destination, MessageKey, ServiceContext, result};
-use crate::ledger::shard_threads::once;
-use crate::ledger::{Batch, KeyKind, Kind, Ledger, NewRequest, PackedKey, Refused};
+use ledger::batch::account_hash;
+use ledger::request::{Destination, MessageKey, ServiceContext, result};
+use ledger::shard_threads::once;
+use ledger::{Batch, KeyKind, Kind, Ledger, NewRequest, PackedKey, Refused};
 use records::{AlertNo, Bill, BillItem, EndpointNo, Funding, Unpaid};
 use std::time::Duration;
 

@@ -3,11 +3,11 @@
 use super::pending_receipts::PendingReceipts;
 use super::pending_receipts::noted::PendingReceiptTopic;
 use super::{MessageCharging, Payer, key};
-use crate::ledger::Batch;
-use crate::ledger::Kind;
-use crate::ledger::request::{MessageKey, result};
-use crate::ledger::shard::Shard;
 use bus::{Bus, BusError, Group, Leased};
+use ledger::Batch;
+use ledger::Kind;
+use ledger::request::{MessageKey, result};
+use ledger::shard::Shard;
 use records::{AttemptResult, OUTCOMES, Outcome, Receipt, ReceiptState, Unpaid, decode_outcomes, mail_key};
 use std::collections::HashMap;
 use std::sync::Arc;

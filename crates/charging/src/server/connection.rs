@@ -5,9 +5,9 @@ use super::connect::{Attached, PeerCommand};
 use super::outgoing_requests::OutgoingRequests;
 use super::peers::{Admission, NotAdmitted, PeerSlot, Peers, Transport};
 use super::request_dispatcher::RequestDispatcher;
-use crate::ledger::Ledger;
-use crate::session_notifier::{Mailbox, PeerIdentity, Reachable};
+use crate::session_notifier::{Mailbox, PeerIdentity, Reachable, SessionNotifier};
 use diameter::peer::{Capabilities, Cause, Connection, End, Event, Incoming, Unanswered};
+use ledger::Ledger;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -73,7 +73,7 @@ pub(super) struct PeerAdmission {
     pub(super) transport: Transport,
     pub(super) stopping: watch::Receiver<bool>,
     pub(super) inbox: Arc<super::request_dispatcher::BatchInbox>,
-    pub(super) ledger: Ledger,
+    pub(super) sessions: (Ledger, Arc<SessionNotifier>),
     pub(super) mailbox: Arc<Mailbox>,
     /// Requests without an answer, ours and the peer's, that may be.
     pub(super) windows: (usize, usize),
@@ -216,12 +216,12 @@ impl PeerAdmission {
 
     /// The peer has its place: from now on it is found here.
     fn settle(&mut self, place: PeerSlot) {
-        let notifier = self.ledger.notifier();
+        let (ledger, notifier) = &self.sessions;
         self.reachable = Some(notifier.enter(place.origin_host(), &self.mailbox));
         notifier
             .take_awaited(place.origin_host())
             .into_iter()
-            .for_each(|request_of_ours| request_of_ours.ask_again(&self.ledger));
+            .for_each(|request_of_ours| notifier.ask_again(request_of_ours, ledger));
         self.place = Some(place);
     }
 
@@ -244,9 +244,9 @@ impl PeerAdmission {
     fn meet(&mut self, origin_host: &str, state_id: Option<u32>) {
         self.met = Some((origin_host.to_owned(), state_id));
         let Some(state_id) = state_id else { return };
-        for number in 0..self.ledger.shards() {
+        for number in 0..self.sessions.0.shards() {
             let host = origin_host.to_owned();
-            self.ledger.ask(number, move |shard| {
+            self.sessions.0.ask(number, move |shard| {
                 let ended = shard.end_sessions_before(&host, state_id);
                 if ended > 0 {
                     tracing::info!(

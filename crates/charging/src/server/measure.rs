@@ -4,9 +4,9 @@
 use super::answer::Identity;
 use super::request_dispatcher::RequestDispatcher;
 use super::{ServerConfig, machine};
-use crate::ledger::shard::{Past, Shard};
-use crate::ledger::{Config, HashKey, Ledger, block};
 use diameter::peer::{Connection, Event, Start};
+use ledger::shard::{Past, Shard};
+use ledger::{Config, HashKey, Ledger, block};
 use std::sync::Arc;
 use std::time::Instant;
 

@@ -33,14 +33,14 @@ pub use config::{ConfigProblem, ConnectTo, PeerRule, RECONNECT_MIN, ServerConfig
 pub use final_unit::FinalUnits;
 pub use peers::{Connected, Transport};
 
-use crate::ledger::shard_threads::Ledger;
-use crate::session_notifier::Mailbox;
+use crate::session_notifier::{Mailbox, SessionNotifier};
 use answer::Identity;
 use ask::Asking;
 use connect::{Attached, Remote};
 use connection::{DiameterConnection, PeerAdmission};
 use diameter::dictionary::application;
 use diameter::peer::{Application, Config, Connection, Start};
+use ledger::shard_threads::Ledger;
 use net::{Cores, Link, Listener, Stream, TlsServer, drive};
 use outgoing_requests::OutgoingRequests;
 use peers::Peers;
@@ -78,6 +78,7 @@ impl std::error::Error for ServerError {}
 /// What all connections have in common.
 struct Server {
     ledger: Ledger,
+    notifier: Arc<SessionNotifier>,
     config: Arc<Config>,
     /// Of connections that we begin.
     connecting: Arc<Config>,
@@ -177,11 +178,16 @@ impl Running {
     }
 }
 
-/// Opens the server.
+/// Opens the server; its connections are entered in `notifier`.
 ///
 /// # Errors
 /// A setting that cannot be, an address that cannot be listened on.
-pub async fn start(config: ServerConfig, ledger: Ledger, cores: Arc<Cores>) -> Result<Running, ServerError> {
+pub async fn start(
+    config: ServerConfig,
+    ledger: Ledger,
+    notifier: Arc<SessionNotifier>,
+    cores: Arc<Cores>,
+) -> Result<Running, ServerError> {
     if let Some(problem) = config.problems().into_iter().next() {
         return Err(ServerError { field: problem.field, why: problem.why });
     }
@@ -194,6 +200,7 @@ pub async fn start(config: ServerConfig, ledger: Ledger, cores: Arc<Cores>) -> R
         connecting: Arc::new(connecting(&config)),
         identity: Arc::new(identity.among_others(ledger.is_shared())),
         ledger,
+        notifier,
         peers,
         stop: watch::Sender::new(false),
         live: AtomicUsize::new(0),
@@ -370,7 +377,7 @@ impl Server {
         let dispatcher = RequestDispatcher::new(self.ledger.clone(), Arc::clone(&self.identity));
         let mailbox = Arc::new(Mailbox::default());
         let outgoing = OutgoingRequests::new(
-            self.ledger.clone(),
+            (self.ledger.clone(), Arc::clone(&self.notifier)),
             Arc::clone(&self.identity),
             Arc::clone(&mailbox),
             self.next_seed(),
@@ -382,7 +389,7 @@ impl Server {
             transport,
             stopping: self.stop.subscribe(),
             inbox: dispatcher.inbox(),
-            ledger: self.ledger.clone(),
+            sessions: (self.ledger.clone(), Arc::clone(&self.notifier)),
             mailbox,
             windows: (self.config.window, self.config.owed_max),
             met: None,

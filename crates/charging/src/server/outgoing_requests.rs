@@ -2,15 +2,14 @@
 //! answers mean for the ledger.
 
 use super::answer::Identity;
-use crate::ledger::Ledger;
-use crate::session_notifier::{
-    Mailbox, RequestKind, RequestResult, SessionNotifier, SessionRequest, TRIES_MAX,
-};
+use crate::session_notifier::{Mailbox, RequestResult, SessionNotifier, TRIES_MAX};
 use diameter::credit::answer::{ServerRequest, SessionPart};
 use diameter::dictionary::{avp, command};
 use diameter::message::Message;
 use diameter::peer::{Connection, EndToEnd, Outgoing, SendError};
 use diameter::result_code;
+use ledger::Ledger;
+use ledger::session_clients::{RequestKind, SessionRequest};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -32,15 +31,15 @@ pub(super) struct OutgoingRequests {
 
 impl OutgoingRequests {
     pub(super) fn new(
-        ledger: Ledger,
+        (ledger, notifier): (Ledger, Arc<SessionNotifier>),
         identity: Arc<Identity>,
         mailbox: Arc<Mailbox>,
         seed: u64,
     ) -> OutgoingRequests {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         OutgoingRequests {
-            notifier: Arc::clone(ledger.notifier()),
             ledger,
+            notifier,
             identity,
             mailbox,
             end_to_end: EndToEnd::new(started, (seed >> 32) as u32),
@@ -128,8 +127,8 @@ impl OutgoingRequests {
         if let Some(request_of_ours) = self.asked.remove(&token) {
             self.notifier.count(RequestResult::Unanswered);
             if request_of_ours.tries + 1 < TRIES_MAX {
-                SessionRequest { tries: request_of_ours.tries + 1, ..request_of_ours }
-                    .ask_again(&self.ledger);
+                let again = SessionRequest { tries: request_of_ours.tries + 1, ..request_of_ours };
+                self.notifier.ask_again(again, &self.ledger);
             }
         }
     }

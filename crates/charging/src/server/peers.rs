@@ -3,10 +3,10 @@
 use super::ask::SessionHolder;
 use super::config::PeerRule;
 use super::connect::Remote;
-use crate::ledger::runtime_rules::RuntimeRules;
 use arc_swap::ArcSwap;
 use diameter::peer::{Capabilities, Peer};
 use diameter::result_code;
+use ledger::runtime_rules::RuntimeRules;
 use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;

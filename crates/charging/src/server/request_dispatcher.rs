@@ -4,11 +4,11 @@
 use super::answer::{self, Context, Identity};
 use super::answer_cache::AnswerCache;
 use super::read::{Reading, RequestReader};
-use crate::ledger::batch::{Batch, account_hash};
-use crate::ledger::request::{Answer, result};
-use crate::ledger::shard_threads::{Ledger, Receiver, Refused};
 use diameter::message::Message;
 use diameter::peer::{Answers, Connection, Incoming};
+use ledger::batch::{Batch, account_hash};
+use ledger::request::{Answer, result};
+use ledger::shard_threads::{Ledger, Receiver, Refused};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tokio::sync::Notify;

@@ -1,5 +1,6 @@
 //! Accounts and their money.
 
+use super::LedgerAccess;
 use super::app::App;
 use super::auth::Caller;
 use super::fields::Object;
@@ -14,8 +15,8 @@ use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use charging::books::{AccountId, AccountView, Books, BooksError};
-use charging::records::{Record, Search};
+use ledger::books::{AccountId, AccountView, Books, BooksError};
+use ledger::records::{Record, Search};
 use serde_json::{Value, json};
 
 /// Characters of an id that are read at all.
@@ -217,8 +218,12 @@ fn in_path(text: &str) -> Outcome<AccountId> {
 }
 
 pub(super) fn books(app: &App) -> Outcome<Books> {
+    access(app).map(|ledger| ledger.books)
+}
+
+pub(super) fn access(app: &App) -> Outcome<LedgerAccess> {
     let none = "there is no ledger: [charging] mode = \"ledger\" or [diameter] in the config opens one";
-    app.books.clone().ok_or_else(|| HttpProblem::new(ProblemKind::NotFound, none))
+    app.ledger.clone().ok_or_else(|| HttpProblem::new(ProblemKind::NotFound, none))
 }
 
 pub(super) fn problem(error: BooksError) -> HttpProblem {

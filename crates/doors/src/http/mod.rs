@@ -125,12 +125,21 @@ pub struct Deps {
     pub defaults: Arc<ArcSwap<channels::Defaults>>,
     /// Reads the config again; tells what changed.
     pub reload: Option<Reload>,
-    /// Accounts, where there is a ledger.
-    pub books: Option<charging::books::Books>,
+    /// The ledger, where there is one.
+    pub ledger: Option<LedgerAccess>,
     /// Renders metrics.
     pub metrics: Option<PrometheusHandle>,
     /// Passes on what another process must answer; nothing: this is the only one.
     pub forwarding: Option<Forwarding>,
+}
+
+/// The ledger as the API shows it.
+#[derive(Clone)]
+pub struct LedgerAccess {
+    /// Its accounts, prices and rules.
+    pub books: ledger::books::Books,
+    /// The connected Diameter peers, from which its sessions come.
+    pub peers: Arc<charging::session_notifier::SessionNotifier>,
 }
 
 /// Reads the config again: what changed, in words, or what is wrong with it, line by line.
