@@ -24,7 +24,8 @@ pub const TRIES_MAX: u8 = 3;
 pub struct Mailbox {
     session_requests: Mutex<Vec<SessionRequest>>,
     has_some: AtomicBool,
-    pub(crate) notify: Notify,
+    /// The connection's.
+    notify: Arc<Notify>,
     about: OnceLock<PeerIdentity>,
     live: ConnectionCounters,
 }
@@ -79,6 +80,11 @@ pub struct PeerView {
 }
 
 impl Mailbox {
+    /// `notify` wakes the connection when something came.
+    pub(crate) fn new(notify: Arc<Notify>) -> Mailbox {
+        Mailbox { notify, ..Mailbox::default() }
+    }
+
     /// Takes what came. Looking when there is nothing costs a read.
     pub(crate) fn take(&self) -> Vec<SessionRequest> {
         if !self.has_some.swap(false, Ordering::Acquire) {

@@ -1,9 +1,10 @@
 //! Peers that we connect to: kept connected, each by the peer machine (RFC 6733, section 5.6), which also
 //! judges the connections that such a peer begins.
 
+use super::Server;
 use super::ask::Asker;
 use super::config::{ConnectTo, PeerRule};
-use super::{Alive, Server};
+use super::connection::{Alive, serve_begun};
 use diameter::peer::states::{Link, State};
 use diameter::peer::watchdog::Watchdog;
 use diameter::peer::{Capabilities, Cause, Config, End, Order, Peer};
@@ -16,7 +17,7 @@ use tokio::sync::{Notify, watch};
 /// Without a deadline the keeper still looks around this often.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// What one connection of the peer is told.
+/// Command of a peer's machine to one of its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PeerCommand {
     /// Exchange capabilities as who began.
@@ -31,23 +32,23 @@ pub(super) enum PeerCommand {
     Disconnect(Cause),
 }
 
-/// Where a connection hears what its peer's machine has decided. At most a handful of words wait: each is the
-/// last of its kind.
-#[derive(Default)]
-pub(super) struct PeerLine {
-    told: Mutex<Vec<PeerCommand>>,
-    pub(super) notify: Notify,
+/// Commands of a peer's machine that wait for one of its connections. At most a handful: each is the last of
+/// its kind.
+pub(super) struct CommandQueue {
+    waiting: Mutex<Vec<PeerCommand>>,
+    /// The connection's.
+    pub(super) notify: Arc<Notify>,
 }
 
-impl PeerLine {
-    fn tell(&self, word: PeerCommand) {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).push(word);
+impl CommandQueue {
+    fn push(&self, command: PeerCommand) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(command);
         self.notify.notify_one();
     }
 
-    /// What was told since it was asked last.
+    /// Takes those that came since the last time.
     pub(super) fn take(&self) -> Vec<PeerCommand> {
-        std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -66,18 +67,17 @@ pub(super) struct Remote {
 
 struct RemoteState {
     peer: Peer,
-    lines: HashMap<Link, Arc<PeerLine>>,
+    connections: HashMap<Link, Arc<CommandQueue>>,
     next: u64,
     /// An attempt to connect is wanted.
     connects: bool,
 }
 
 /// One connection of a peer that we connect to, as its own task knows it.
-#[derive(Clone)]
-pub(super) struct Attached {
+pub(super) struct RemoteLink {
     pub(super) remote: Arc<Remote>,
-    pub(super) link: Link,
-    pub(super) line: Arc<PeerLine>,
+    link: Link,
+    pub(super) commands: Arc<CommandQueue>,
 }
 
 impl Remote {
@@ -98,7 +98,7 @@ impl Remote {
             rule: rule.clone(),
             to: to.clone(),
             tls,
-            state: Mutex::new(RemoteState { peer, lines: HashMap::new(), next: 0, connects: false }),
+            state: Mutex::new(RemoteState { peer, connections: HashMap::new(), next: 0, connects: false }),
             notify: Notify::new(),
             removed: watch::Sender::new(false),
         }))
@@ -132,7 +132,7 @@ impl Remote {
     }
 
     fn carry_out(&self, standing: &mut RemoteState, order: Order) {
-        let (link, word) = match order {
+        let (link, command) = match order {
             Order::Connect => {
                 standing.connects = true;
                 return;
@@ -149,40 +149,46 @@ impl Remote {
             Order::Abort(link) => (link, PeerCommand::Abort),
             Order::Disconnect(link, cause) => (link, PeerCommand::Disconnect(cause)),
         };
-        if let Some(line) = standing.lines.get(&link) {
-            line.tell(word);
+        if let Some(connection) = standing.connections.get(&link) {
+            connection.push(command);
         }
     }
 
-    fn attach(standing: &mut RemoteState) -> (Link, Arc<PeerLine>) {
+    fn attach(standing: &mut RemoteState, notify: Arc<Notify>) -> (Link, Arc<CommandQueue>) {
         standing.next += 1;
-        let (link, line) = (Link(standing.next), Arc::new(PeerLine::default()));
-        standing.lines.insert(link, Arc::clone(&line));
-        (link, line)
+        let (link, commands) =
+            (Link(standing.next), Arc::new(CommandQueue { waiting: Mutex::default(), notify }));
+        standing.connections.insert(link, Arc::clone(&commands));
+        (link, commands)
     }
 
-    /// A connection that the peer began has asked to be let in: its line says whether it is.
-    pub(super) fn asked(self: &Arc<Self>, capabilities: &Capabilities, now: Instant) -> Attached {
-        let (link, line) = self.tell(|standing| {
-            let (link, line) = Remote::attach(standing);
+    /// A connection that the peer began has asked to be let in: a command decides whether it is.
+    pub(super) fn asked(
+        self: &Arc<Self>,
+        capabilities: &Capabilities,
+        notify: Arc<Notify>,
+        now: Instant,
+    ) -> RemoteLink {
+        let (link, commands) = self.tell(|standing| {
+            let (link, commands) = Remote::attach(standing, notify);
             standing.peer.asked(link, capabilities, now);
-            (link, line)
+            (link, commands)
         });
-        Attached { remote: Arc::clone(self), link, line }
+        RemoteLink { remote: Arc::clone(self), link, commands }
     }
 
     /// The connection that was wanted is there; nothing if it is not wanted any more.
-    fn connected(self: &Arc<Self>, now: Instant) -> Option<Attached> {
-        let (link, line) = self.tell(|standing| {
-            let (link, line) = Remote::attach(standing);
+    fn connected(self: &Arc<Self>, now: Instant) -> Option<RemoteLink> {
+        let (link, commands) = self.tell(|standing| {
+            let (link, commands) = Remote::attach(standing, Arc::default());
             standing.peer.connected(link, now);
-            (link, line)
+            (link, commands)
         });
         // An election that we won ends it before it began.
-        if line.take() == [PeerCommand::Begin] {
-            return Some(Attached { remote: Arc::clone(self), link, line });
+        if commands.take() == [PeerCommand::Begin] {
+            return Some(RemoteLink { remote: Arc::clone(self), link, commands });
         }
-        self.standing().lines.remove(&link);
+        self.standing().connections.remove(&link);
         None
     }
 
@@ -228,8 +234,8 @@ impl Remote {
         };
         match connected {
             Ok(stream) => {
-                if let Some(attached) = self.connected(Instant::now()) {
-                    server.converse_as_initiator(stream, attached).await;
+                if let Some(link) = self.connected(Instant::now()) {
+                    serve_begun(&server, stream, link).await;
                 }
             }
             Err(why) => {
@@ -241,7 +247,7 @@ impl Remote {
     }
 }
 
-impl Attached {
+impl RemoteLink {
     /// What the machine knows of the peer's last connection.
     pub(super) fn watchdog(&self) -> Watchdog {
         self.remote.standing().peer.watchdog().clone()
@@ -261,7 +267,7 @@ impl Attached {
     pub(super) fn ended(&self, end: End, watchdog: &Watchdog, now: Instant) {
         self.remote.tell(|standing| {
             standing.peer.ended(self.link, end, watchdog, now);
-            standing.lines.remove(&self.link);
+            standing.connections.remove(&self.link);
         });
     }
 }

@@ -1,6 +1,7 @@
 //! Requests of the server on one connection: Re-Auth-Requests and Abort-Session-Requests, and what their
 //! answers mean for the ledger.
 
+use super::Server;
 use super::answer::Identity;
 use crate::session_notifier::{Mailbox, RequestResult, SessionNotifier, TRIES_MAX};
 use diameter::credit::answer::{ServerRequest, SessionPart};
@@ -30,19 +31,14 @@ pub(super) struct OutgoingRequests {
 }
 
 impl OutgoingRequests {
-    pub(super) fn new(
-        (ledger, notifier): (Ledger, Arc<SessionNotifier>),
-        identity: Arc<Identity>,
-        mailbox: Arc<Mailbox>,
-        seed: u64,
-    ) -> OutgoingRequests {
+    pub(super) fn new(server: &Server, mailbox: Arc<Mailbox>) -> OutgoingRequests {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         OutgoingRequests {
-            ledger,
-            notifier,
-            identity,
+            ledger: server.ledger.clone(),
+            identity: Arc::clone(&server.identity),
+            notifier: Arc::clone(&server.notifier),
             mailbox,
-            end_to_end: EndToEnd::new(started, (seed >> 32) as u32),
+            end_to_end: EndToEnd::new(started, (server.next_seed() >> 32) as u32),
             asked: HashMap::new(),
             next: 0,
         }
