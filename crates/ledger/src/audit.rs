@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::account::AccountNumber;
-use super::config::Config;
+use super::config::{Config, DuplicateLimits};
 use super::entry::{Entry, EntryKind, Move};
 use super::hash::HashKey;
 use super::log::{self, FIRST_POSITION};
@@ -226,7 +226,10 @@ pub fn audit(folder: &Path) -> Result<Report, Refusal> {
 }
 
 fn audit_shard(folder: &Path, key: HashKey) -> Result<Report, Refusal> {
-    let config = Arc::new(Config { duplicates_octets_max: 0, ..Config::default() });
+    let config = Arc::new(Config {
+        duplicates: DuplicateLimits { octets_max: 0, ..DuplicateLimits::default() },
+        ..Config::default()
+    });
     let recovered = recover(folder, key, config.clone())?;
     let mut tally = Tally::until(recovered.end);
     tally.report.torn_octets = recovered.torn;

@@ -77,7 +77,7 @@ pub struct Batch {
     octets: Vec<u8>,
     answers: Vec<Answer>,
     answer_services: Vec<ServiceAnswer>,
-    slots: super::shard::Slots,
+    slots: super::answered::Slots,
 }
 
 /// How many requests are looked up together before they are applied.
@@ -211,7 +211,8 @@ impl Batch {
         services.clear();
         let mut number = 0;
         for items in self.items.chunks(TOGETHER) {
-            let ids = |item: &Item| super::Shard::ids(item.session, item.number, item.origin);
+            let ids =
+                |item: &Item| super::answered::AnsweredRequests::ids(item.session, item.number, item.origin);
             let touched = items
                 .iter()
                 .map(|item| (item.hash, &self.alike[item.alike as usize].kind, &item.session, ids(item)));

@@ -54,3 +54,14 @@ impl Bundle {
 
 /// The bundles of those accounts that have any.
 pub type Bundles = HashMap<AccountNumber, AccountBundles>;
+
+/// Units that an account's bundles have now for this service.
+pub(super) fn available(
+    bundles: &Bundles,
+    account: Option<AccountNumber>,
+    context: ServiceContext,
+    now_us: u64,
+) -> u64 {
+    let bundles = account.and_then(|number| bundles.get(&number));
+    bundles.map_or(0, |bundles| bundles.available(context, now_us / 1_000_000))
+}

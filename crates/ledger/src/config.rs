@@ -42,6 +42,34 @@ pub enum FinalAction {
     RestrictAccess = 2,
 }
 
+/// How long requests are known again, and the memory for that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DuplicateLimits {
+    /// How long a session's requests are known again; at least 240 s.
+    pub session_window_s: u32,
+    /// How long an event is known again.
+    pub event_window_s: u32,
+    /// Addresses for each of the two first tables of duplicates, of events and of sessions, of all shards: 26
+    /// octets for each request of a window at the usual rate. They become memory as far as they are used; a
+    /// larger table follows where they do not last.
+    pub octets_first: usize,
+    /// The most for each of the two tables of duplicates, of all shards: by default that is 300,000 events a
+    /// second, for 60 s, of whose entries one in a thousand finds no place (by simulation); each request has
+    /// two. Over it the oldest are forgotten. What is forgotten is counted.
+    pub octets_max: usize,
+}
+
+impl Default for DuplicateLimits {
+    fn default() -> DuplicateLimits {
+        DuplicateLimits {
+            session_window_s: 240,
+            event_window_s: 60,
+            octets_first: 32 << 20,
+            octets_max: 512 << 20,
+        }
+    }
+}
+
 /// The rules of a shard.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -67,18 +95,7 @@ pub struct Config {
     /// indication (redirect, restrict), false refuses with 4012.
     pub zero_grant: bool,
     pub unreferenced_refund: Unreferenced,
-    /// How long a session's requests are known again; at least 240 s.
-    pub session_window_s: u32,
-    /// How long an event is known again.
-    pub event_window_s: u32,
-    /// Addresses for each of the two first tables of duplicates, of events and of sessions, of all shards: 26
-    /// octets for each request of a window at the usual rate. They become memory as far as they are used; a
-    /// larger table follows where they do not last.
-    pub duplicates_octets_first: usize,
-    /// The most for each of the two tables of duplicates, of all shards: by default that is 300,000 events a
-    /// second, for 60 s, of whose entries one in a thousand finds no place (by simulation); each request has
-    /// two. Over it the oldest are forgotten. What is forgotten is counted.
-    pub duplicates_octets_max: usize,
+    pub duplicates: DuplicateLimits,
     pub sessions_max: usize,
     pub messages_max: usize,
     pub accounts_max: usize,
@@ -98,10 +115,7 @@ impl Default for Config {
             tcc_s: 7_200,
             zero_grant: false,
             unreferenced_refund: Unreferenced::UpTo(100_000),
-            session_window_s: 240,
-            event_window_s: 60,
-            duplicates_octets_first: 32 << 20,
-            duplicates_octets_max: 512 << 20,
+            duplicates: DuplicateLimits::default(),
             sessions_max: 4_000_000,
             messages_max: 16_000_000,
             accounts_max: super::account::ACCOUNTS_MAX,
@@ -112,10 +126,8 @@ impl Default for Config {
 impl Config {
     /// The same for one of so many shards: what is for all of them is divided.
     pub(super) fn of_one_shard(self, shards: usize) -> Config {
-        Config {
-            duplicates_octets_first: self.duplicates_octets_first / shards.max(1),
-            duplicates_octets_max: self.duplicates_octets_max / shards.max(1),
-            ..self
-        }
+        let octets_first = self.duplicates.octets_first / shards.max(1);
+        let octets_max = self.duplicates.octets_max / shards.max(1);
+        Config { duplicates: DuplicateLimits { octets_first, octets_max, ..self.duplicates }, ..self }
     }
 }

@@ -1,10 +1,12 @@
 //! Session requests (RFC 8506 5): each report of used units is taken, then new units are reserved.
 
 use super::account::Account;
+use super::bundle;
 use super::entry::{Entry, EntryKind, ServiceEntry};
 use super::event::conclude;
 use super::expiry::Due;
-use super::request::{Request, Service, ServiceContext, Terms, Units, result};
+use super::rating::Rating;
+use super::request::{MessageKey, Request, Service, Terms, Units, result};
 use super::session::{Reservation, Session};
 use super::shard::{Funds, Shard, Turn};
 use super::tariff::{Rates, Target, TariffChange};
@@ -42,18 +44,19 @@ impl Shard {
             entry.result = result::END_USER_SERVICE_DENIED;
             return;
         }
-        if earlier.is_none() && self.sessions.len() >= self.config.sessions_max {
+        if earlier.is_none() && self.sessions.len() >= self.rating.config.sessions_max {
             entry.result = result::UNABLE_TO_COMPLY;
             return;
         }
         // A session that is begun again lets go of what it held before.
         let (freed, freed_bundled) = earlier.map_or((0, 0), |s| (s.reserved(), s.bundle_reserved()));
         entry.moved.pending = -freed;
-        let target = Shard::target(entry);
-        let bundled = self.bundled(entry.account, target.context).saturating_add(freed_bundled);
+        let target = entry.target();
+        let bundled = bundle::available(&self.bundles, entry.account, target.context, self.now_us())
+            .saturating_add(freed_bundled);
         let mut left =
             Left { money: funds.available.saturating_add(freed), bundled, target, may_grant: true };
-        self.decide_services(request, &Session::default(), &mut left, entry);
+        self.rating.decide_services(request, &Session::default(), &mut left, entry);
         conclude(entry);
         if let (Some(opener), [service]) = (&request.opener, &entry.services[..])
             && !opener.is_multiple
@@ -68,7 +71,7 @@ impl Shard {
             entry.services.iter_mut().for_each(take_nothing);
             return;
         }
-        self.note_opener(request.opener, entry);
+        self.clients.note_opener(request.opener, entry);
     }
 
     pub(super) fn decide_open_session(&self, request: &Request<'_>, entry: &mut Entry) {
@@ -84,12 +87,11 @@ impl Shard {
             entry.result = result::INVALID_AVP_VALUE;
             return;
         }
-        let target =
-            if Shard::target(entry) == Target::default() { session.target } else { Shard::target(entry) };
-        let bundled = self.bundled(entry.account, target.context);
+        let target = if entry.target() == Target::default() { session.target } else { entry.target() };
+        let bundled = bundle::available(&self.bundles, entry.account, target.context, self.now_us());
         let may_grant = entry.deed == EntryKind::Update && !account.is_blocked;
         let mut left = Left { money: account.available(), bundled, target, may_grant };
-        self.decide_services(request, session, &mut left, entry);
+        self.rating.decide_services(request, session, &mut left, entry);
         conclude(entry);
         if entry.deed == EntryKind::Terminate {
             // What no service named is free too.
@@ -98,12 +100,93 @@ impl Shard {
         conclude(entry);
     }
 
-    fn bundled(&self, account: Option<u32>, context: ServiceContext) -> u64 {
-        let bundles = account.and_then(|number| self.bundles.get(&number));
-        bundles.map_or(0, |bundles| bundles.available(context, self.now_us / 1_000_000))
+    /// Ends what is over at this time: at most `most` entries. Says how many were written.
+    pub fn expire(&mut self, turn: &mut Turn<'_>, most: usize) -> usize {
+        let mut written = 0;
+        while written < most {
+            let Some(due) = self.pop_due() else {
+                break;
+            };
+            written += usize::from(self.end(due, turn));
+        }
+        written
     }
 
-    fn decide_services(&self, request: &Request<'_>, session: &Session, left: &mut Left, entry: &mut Entry) {
+    /// Ends what may be over, if it is. Says whether an entry was written.
+    pub(super) fn end(&mut self, due: Due, turn: &mut Turn<'_>) -> bool {
+        let entry = match due {
+            Due::Session(id) => self.expire_session(id),
+            Due::Ended(id) => self.sessions.end_entry(id, EntryKind::SessionEnded),
+            Due::Message(key) => self.expire_message(key),
+            Due::Bundles(account) => self.bundles.contains_key(&account).then(|| Entry {
+                deed: EntryKind::BundleExpired,
+                account: Some(account),
+                ..Entry::default()
+            }),
+        };
+        let Some(entry) = entry else { return false };
+        self.append(Entry { time_us: self.now_us(), result: result::SUCCESS, ..entry }, turn);
+        true
+    }
+
+    /// The next one that may be over by now.
+    pub(super) fn pop_due(&mut self) -> Option<Due> {
+        self.sessions.pop_due(self.now_us()).map(Due::Session).or_else(|| self.expiry.pop(self.now_us()))
+    }
+
+    /// When `expire` has something to look at.
+    pub fn next_expiry_us(&self) -> Option<u64> {
+        self.sessions.next_due_us().into_iter().chain(self.expiry.next_us()).min()
+    }
+
+    fn expire_message(&mut self, key: MessageKey) -> Option<Entry> {
+        let message = self.messages.find(&key)?;
+        if message.until_us > self.now_us() {
+            self.expiry.push(message.until_us, Due::Message(key));
+            return None;
+        }
+        let mut entry = Entry {
+            deed: EntryKind::MessageExpired,
+            account: Some(message.account),
+            message: Some(key),
+            ..Entry::default()
+        };
+        entry.moved.pending = -message.pending();
+        Some(entry)
+    }
+
+    fn expire_session(&mut self, id: [u64; 2]) -> Option<Entry> {
+        let place = self.sessions.place(&id)?;
+        let until_us = self.sessions.at(place)?.until_us;
+        if until_us > self.now_us() {
+            self.sessions.watch(place, until_us);
+            return None;
+        }
+        self.sessions.end_entry(id, EntryKind::SessionExpired)
+    }
+
+    /// What the accounts hold for sessions and messages, counted from those: it is what `pending` says, or
+    /// something is wrong.
+    pub fn reserved(&self, number: u32) -> i64 {
+        let sessions = self.sessions.iter().filter(|(_, session)| session.account == number);
+        let messages = self.messages.iter().filter(|(_, message)| message.account == number);
+        sessions.map(|(_, s)| s.reserved()).sum::<i64>() + messages.map(|(_, m)| m.pending()).sum::<i64>()
+    }
+
+    /// An account by its number.
+    pub fn account_of(&self, number: u32) -> Option<&Account> {
+        self.accounts.account(number)
+    }
+}
+
+impl Rating {
+    pub(super) fn decide_services(
+        &self,
+        request: &Request<'_>,
+        session: &Session,
+        left: &mut Left,
+        entry: &mut Entry,
+    ) {
         if session.has_pool() {
             self.decide_pooled(request, session, left, entry);
         } else {
@@ -232,68 +315,6 @@ impl Shard {
         decided.bundle_reserved = bundled;
         left.money -= cost;
         left.bundled -= bundled;
-    }
-
-    /// Ends what is over at this time: at most `most` entries. Says how many were written.
-    pub fn expire(&mut self, turn: &mut Turn<'_>, most: usize) -> usize {
-        let mut written = 0;
-        while written < most {
-            let Some(due) = self.pop_due() else {
-                break;
-            };
-            written += usize::from(self.end(due, turn));
-        }
-        written
-    }
-
-    /// Ends what may be over, if it is. Says whether an entry was written.
-    pub(super) fn end(&mut self, due: Due, turn: &mut Turn<'_>) -> bool {
-        let entry = match due {
-            Due::Session(id) => self.expire_session(id),
-            Due::Ended(id) => self.end_session(id, EntryKind::SessionEnded),
-            Due::Message(key) => self.expire_message(key),
-            Due::Bundles(account) => self.bundles.contains_key(&account).then(|| Entry {
-                deed: EntryKind::BundleExpired,
-                account: Some(account),
-                ..Entry::default()
-            }),
-        };
-        let Some(entry) = entry else { return false };
-        self.append(Entry { time_us: self.now_us, result: result::SUCCESS, ..entry }, turn);
-        true
-    }
-
-    /// The next one that may be over by now.
-    pub(super) fn pop_due(&mut self) -> Option<Due> {
-        self.sessions.pop_due(self.now_us).map(Due::Session).or_else(|| self.expiry.pop(self.now_us))
-    }
-
-    /// When `expire` has something to look at.
-    pub fn next_expiry_us(&self) -> Option<u64> {
-        self.sessions.next_due_us().into_iter().chain(self.expiry.next_us()).min()
-    }
-
-    fn expire_session(&mut self, id: [u64; 2]) -> Option<Entry> {
-        let place = self.sessions.place(&id)?;
-        let until_us = self.sessions.at(place)?.until_us;
-        if until_us > self.now_us {
-            self.sessions.watch(place, until_us);
-            return None;
-        }
-        self.end_session(id, EntryKind::SessionExpired)
-    }
-
-    /// What the accounts hold for sessions and messages, counted from those: it is what `pending` says, or
-    /// something is wrong.
-    pub fn reserved(&self, number: u32) -> i64 {
-        let sessions = self.sessions.iter().filter(|(_, session)| session.account == number);
-        let messages = self.messages.iter().filter(|(_, message)| message.account == number);
-        sessions.map(|(_, s)| s.reserved()).sum::<i64>() + messages.map(|(_, m)| m.pending()).sum::<i64>()
-    }
-
-    /// An account by its number.
-    pub fn account_of(&self, number: u32) -> Option<&Account> {
-        self.accounts.account(number)
     }
 }
 

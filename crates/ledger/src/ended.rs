@@ -4,11 +4,13 @@
 use std::sync::Arc;
 
 use super::account::AccountNumber;
-use super::client::{Client, ClientNumber, Opener};
+use super::client::{Client, ClientNumber, Clients, Opener};
 use super::entry::{Entry, EntryKind};
 use super::expiry::Due;
 use super::hash::Hash128;
+use super::request::ServiceContext;
 use super::session::{Reservation, Session};
+use super::sessions::SessionTable;
 use super::shard::{Shard, Unfit};
 
 /// An open session, for reports and for who asks its client something.
@@ -28,31 +30,6 @@ pub struct OpenSession {
 }
 
 impl Shard {
-    /// Notes in the entry of a session that begins who opened it.
-    pub(super) fn note_opener(&self, opener: Option<Opener<'_>>, entry: &mut Entry) {
-        let Some((opener, (number, is_new))) =
-            opener.and_then(|opener| Some((opener, self.clients.number(opener.client)?)))
-        else {
-            return;
-        };
-        entry.session_id.extend_from_slice(opener.session_id);
-        entry.client = Some(number);
-        entry.new_client = is_new.then(|| Arc::clone(opener.client));
-    }
-
-    /// A session begins, perhaps in the place of one that a client had opened.
-    pub(super) fn commit_client(&mut self, entry: &Entry, before: Option<ClientNumber>) -> Result<(), Unfit> {
-        if let (Some(number), Some(client)) = (entry.client, &entry.new_client)
-            && !self.clients.set(number, Arc::clone(client))
-        {
-            return Err(Unfit("a client with a number that another one has"));
-        }
-        // Counted before the other is given up: else its number could be thought vacant.
-        entry.client.into_iter().for_each(|client| self.clients.begun(client));
-        before.into_iter().for_each(|client| self.clients.over(client));
-        Ok(())
-    }
-
     /// The open sessions of an account of which this is true.
     pub fn sessions_of(
         &self,
@@ -60,12 +37,12 @@ impl Shard {
         is_wanted: impl Fn(&Session) -> bool,
     ) -> Vec<OpenSession> {
         let wanted = self.sessions.of_account(account).filter(|(_, session)| is_wanted(session));
-        wanted.map(|(id, session)| self.view(*id, session)).collect()
+        wanted.map(|(id, session)| view(&self.clients, *id, session)).collect()
     }
 
     /// One open session.
     pub fn session(&self, session: &Hash128) -> Option<OpenSession> {
-        self.sessions.find(session).map(|found| self.view(*session, found))
+        self.sessions.find(session).map(|found| view(&self.clients, *session, found))
     }
 
     /// Open sessions of an account in the order of their hashes, after this one: so that pages go on where
@@ -84,20 +61,6 @@ impl Shard {
         }
         ids.sort_unstable();
         ids.iter().filter_map(|id| self.session(id)).collect()
-    }
-
-    fn view(&self, id: Hash128, session: &Session) -> OpenSession {
-        OpenSession {
-            session: id,
-            id: session.id.as_slice().into(),
-            client: session.client.and_then(|client| self.clients.get(client)).cloned(),
-            account: session.account,
-            number: session.number,
-            until_us: session.until_us,
-            is_starved: session.is_starved(),
-            reserved: session.reserved(),
-            services: session.reservations().copied().collect(),
-        }
     }
 
     /// The owner's next turns end these sessions, each with a record, and free what they hold.
@@ -121,10 +84,39 @@ impl Shard {
         self.end_sessions(ended);
         count
     }
+}
 
-    /// What frees all that a session holds.
-    pub(super) fn end_session(&self, id: Hash128, deed: EntryKind) -> Option<Entry> {
-        let session = self.sessions.find(&id)?;
+impl Clients {
+    /// Notes in the entry of a session that begins who opened it.
+    pub(super) fn note_opener(&self, opener: Option<Opener<'_>>, entry: &mut Entry) {
+        let Some((opener, (number, is_new))) =
+            opener.and_then(|opener| Some((opener, self.number(opener.client)?)))
+        else {
+            return;
+        };
+        entry.session_id.extend_from_slice(opener.session_id);
+        entry.client = Some(number);
+        entry.new_client = is_new.then(|| Arc::clone(opener.client));
+    }
+
+    /// A session begins, perhaps in the place of one that a client had opened.
+    pub(super) fn commit(&mut self, entry: &Entry, before: Option<ClientNumber>) -> Result<(), Unfit> {
+        if let (Some(number), Some(client)) = (entry.client, &entry.new_client)
+            && !self.set(number, Arc::clone(client))
+        {
+            return Err(Unfit("a client with a number that another one has"));
+        }
+        // Counted before the other is given up: else its number could be thought vacant.
+        entry.client.into_iter().for_each(|client| self.begun(client));
+        before.into_iter().for_each(|client| self.over(client));
+        Ok(())
+    }
+}
+
+impl SessionTable {
+    /// The entry that frees all that a session holds.
+    pub(super) fn end_entry(&self, id: Hash128, deed: EntryKind) -> Option<Entry> {
+        let session = self.find(&id)?;
         let mut entry = Entry {
             deed,
             session: id,
@@ -137,5 +129,27 @@ impl Shard {
         };
         entry.moved.pending = -session.reserved();
         Some(entry)
+    }
+
+    /// The service of an entry; of its session, where a later request does not name it.
+    pub(super) fn context_of(&self, entry: &Entry) -> ServiceContext {
+        match self.find(&entry.session) {
+            Some(session) if entry.context.0 == 0 => session.target.context,
+            _ => entry.context,
+        }
+    }
+}
+
+fn view(clients: &Clients, id: Hash128, session: &Session) -> OpenSession {
+    OpenSession {
+        session: id,
+        id: session.id.as_slice().into(),
+        client: session.client.and_then(|client| clients.get(client)).cloned(),
+        account: session.account,
+        number: session.number,
+        until_us: session.until_us,
+        is_starved: session.is_starved(),
+        reserved: session.reserved(),
+        services: session.reservations().copied().collect(),
     }
 }

@@ -18,6 +18,7 @@ use super::client::{Client, ClientNumber};
 use super::hash::Hash128;
 use super::key::PackedKey;
 use super::request::{Destination, MessageKey, ServiceContext};
+use super::tariff::Target;
 use super::varint::{Cursor, Reader};
 use service::SERVICE_ROOM;
 
@@ -203,6 +204,11 @@ const ENTRY_ROOM: usize = 256;
 const HEAD_OCTETS: usize = 3;
 
 impl Entry {
+    /// What the tariffs look at.
+    pub(super) fn target(&self) -> Target {
+        Target { context: self.context, class: self.class, destination: self.destination }
+    }
+
     /// Empties the entry for another use; its list of services keeps its room.
     pub fn reset(&mut self) {
         let mut services = std::mem::take(&mut self.services);

@@ -6,6 +6,8 @@
 //! the entries are as safe on disk as the configuration says.
 
 pub mod account;
+mod account_changes;
+mod answered;
 pub mod audit;
 mod background;
 pub mod batch;
@@ -29,6 +31,7 @@ mod message;
 mod message_holds;
 mod pool;
 mod preallocate;
+mod rating;
 pub mod records;
 pub mod recovery;
 pub mod request;

@@ -1,22 +1,16 @@
 //! Money of our own messages: hold, settle, release, and the debt of emergencies.
 
 use super::entry::{Entry, EntryKind};
-use super::expiry::Due;
-use super::message::{Message, Stage};
-use super::request::{MessageKey, Units, result};
-use super::shard::{Funds, Shard};
+use super::message::{Message, Messages, Stage};
+use super::rating::Rating;
+use super::request::{MessageKey, result};
+use super::shard::Funds;
 
-impl Shard {
-    /// The price of so many parts of a message.
-    fn price_of_parts(&self, parts: u32, entry: &Entry) -> Option<i64> {
-        let (_, rates) = self.config.tariffs.find(&Shard::target(entry), None, self.now_us)?;
-        rates.price(&Units::specific(1))?.checked_mul(parts.into())
-    }
-
+impl Messages {
     /// Whether this message was told of already; then the entry says again what it costs and moves nothing.
     /// What was freed may be held again, for another attempt.
     fn is_known(&self, key: &MessageKey, entry: &mut Entry, expected: Stage) -> bool {
-        let Some(known) = self.messages.find(key) else {
+        let Some(known) = self.find(key) else {
             return false;
         };
         if Some(known.account) == entry.account && known.stage == Stage::Released {
@@ -29,14 +23,14 @@ impl Shard {
         true
     }
 
-    pub(super) fn decide_hold(&self, key: MessageKey, funds: Funds, entry: &mut Entry) {
+    pub(super) fn decide_hold(&self, key: MessageKey, rating: &Rating, funds: Funds, entry: &mut Entry) {
         if self.is_known(&key, entry, Stage::Held) {
             return;
         }
-        if self.messages.len() >= self.config.messages_max {
+        if self.len() >= rating.config.messages_max {
             return entry.result = result::UNABLE_TO_COMPLY;
         }
-        match self.price_of_parts(entry.parts, entry) {
+        match rating.price_of_parts(entry.parts, entry) {
             None => entry.result = result::RATING_FAILED,
             Some(_) if funds.is_blocked => entry.result = result::END_USER_SERVICE_DENIED,
             Some(price) if price > funds.available => entry.result = result::CREDIT_LIMIT_REACHED,
@@ -45,13 +39,12 @@ impl Shard {
     }
 
     /// An emergency waits for no money, not even for that of a blocked account.
-    pub(super) fn decide_debt(&self, key: MessageKey, entry: &mut Entry) {
+    pub(super) fn decide_debt(&self, key: MessageKey, rating: &Rating, debt: i64, entry: &mut Entry) {
         if self.is_known(&key, entry, Stage::Owed) {
             return;
         }
-        let account = entry.account.and_then(|number| self.accounts.account(number));
-        match self.price_of_parts(entry.parts, entry) {
-            Some(price) if account.map_or(0, |a| a.debt).checked_add(price).is_some() => {
+        match rating.price_of_parts(entry.parts, entry) {
+            Some(price) if debt.checked_add(price).is_some() => {
                 (entry.moved.debt, entry.cost) = (price, price);
             }
             _ => entry.result = result::RATING_FAILED,
@@ -101,7 +94,7 @@ impl Shard {
     /// The account's message, or the refusal: 5002 where nobody knows it (its validity is over, and what it
     /// held was freed).
     fn own_message(&self, key: &MessageKey, entry: &mut Entry) -> Option<Message> {
-        let message = self.messages.find(key).copied();
+        let message = self.find(key).copied();
         if message.is_none_or(|message| Some(message.account) != entry.account) {
             entry.result = result::UNKNOWN_SESSION_ID;
             return None;
@@ -109,19 +102,39 @@ impl Shard {
         message
     }
 
-    pub(super) fn expire_message(&mut self, key: MessageKey) -> Option<Entry> {
-        let message = self.messages.find(&key)?;
-        if message.until_us > self.now_us {
-            self.expiry.push(message.until_us, Due::Message(key));
+    /// Moves the message as the entry says. A new one is looked at when this time has come.
+    pub(super) fn commit(&mut self, entry: &Entry) -> Option<(u64, MessageKey)> {
+        let (Some(key), Some(account)) = (entry.message, entry.account) else {
+            return None;
+        };
+        if entry.result != result::SUCCESS {
             return None;
         }
-        let mut entry = Entry {
-            deed: EntryKind::MessageExpired,
-            account: Some(message.account),
-            message: Some(key),
-            ..Entry::default()
+        let before = self.find(&key).copied();
+        let since = before.map_or(0, |message| message.since).max(entry.since);
+        let stage = match (entry.deed, before) {
+            (EntryKind::Hold, _) => Stage::Held,
+            (EntryKind::Settle, _) => Stage::Settled,
+            (EntryKind::Release, _) => Stage::Released,
+            (EntryKind::Debt, _) => Stage::Owed,
+            (EntryKind::Keep, Some(message)) => message.stage,
+            _ => {
+                self.remove(&key);
+                return None;
+            }
         };
-        entry.moved.pending = -message.pending();
-        Some(entry)
+        if let Some(message) = before.filter(|message| message.stage == stage) {
+            self.insert(key, Message { since, ..message });
+            return None;
+        }
+        let until_us = before.map_or(0, |message| message.until_us).max(entry.until_us);
+        let is_new = matches!(stage, Stage::Held | Stage::Owed);
+        let held = if is_new { entry.cost } else { 0 };
+        let part_price = match is_new {
+            true => entry.cost / i64::from(entry.parts.max(1)),
+            false => before.map_or(0, |message| message.part_price),
+        };
+        self.insert(key, Message { account, stage, held, part_price, until_us, since });
+        before.is_none().then_some((until_us, key))
     }
 }

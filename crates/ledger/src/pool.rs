@@ -7,9 +7,9 @@
 
 use super::credit::{Left, Rated, carry, charge, named};
 use super::entry::{Entry, SERVICES_MAX, ServiceEntry};
+use super::rating::Rating;
 use super::request::{Request, Service, Units, Weights, result};
 use super::session::{Reservation, Session};
-use super::shard::Shard;
 
 /// A service whose use is taken, and that may be granted more.
 struct Charged<'r> {
@@ -20,7 +20,7 @@ struct Charged<'r> {
     totals: Units,
 }
 
-impl Shard {
+impl Rating {
     /// What is told of the pool with a grant. Whoever has no rating group is alone in its session; units from
     /// a bundle are no money, and what may be used under either of two tariffs has no one weight.
     pub(super) fn pool(&self, rated: &Rated<'_>, decided: &ServiceEntry, bundled: u64) -> Weights {

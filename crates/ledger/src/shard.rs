@@ -5,15 +5,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::account::{Account, AccountNumber, Accounts};
-use super::bundle::{AccountBundles, BUNDLES_MAX, Bundle, Bundles};
+use super::answered::{AnsweredRequests, LogView, Slots};
+use super::bundle::{self, AccountBundles, BUNDLES_MAX, Bundle, Bundles};
 use super::client::Clients;
 use super::config::Config;
-use super::duplicates::Duplicates;
-use super::entry::{Entry, EntryKind, Opened, SERVICES_MAX, ServiceEntry};
+use super::entry::{Entry, EntryKind, SERVICES_MAX, ServiceEntry};
 use super::expiry::{Due, Expiry};
 use super::hash::{Hash128, HashKey};
 use super::key::PackedKey;
-use super::message::{Message, Messages, Stage};
+use super::message::Messages;
+use super::rating::Rating;
 use super::request::{Answer, Kind, MessageKey, Request, ServiceAnswer, Weights, result};
 use super::session::Session;
 use super::sessions::{Begun, SessionIndex, SessionTable};
@@ -37,44 +38,6 @@ pub struct Turn<'a> {
     pub past: &'a dyn Past,
 }
 
-/// What a request in hand may read of the log: the block that is being filled and what is before it.
-pub(super) struct LogView<'a> {
-    log: &'a [u8],
-    past: &'a dyn Past,
-}
-
-impl LogView<'_> {
-    fn entry(&self, base: u64, position: u64, entry: &mut Entry) -> bool {
-        if position >= base {
-            let new = self.log.get((position - base) as usize..);
-            return new.is_some_and(|octets| entry.decode(octets).is_some());
-        }
-        let mut octets = Vec::new();
-        self.past.read(position, &mut octets) && entry.decode(&octets).is_some()
-    }
-}
-
-/// What the requests of a batch will need, as far as it was found: kept for the next batch.
-#[derive(Debug, Default)]
-pub struct Slots {
-    /// What events, and requests of sessions, are known again by.
-    events: Vec<u64>,
-    requests: Vec<u64>,
-    /// The hashes of the accounts.
-    accounts: Vec<u64>,
-    /// The places of the sessions, and the hashes of their accounts.
-    sessions: Vec<(u32, u64)>,
-}
-
-impl Slots {
-    fn clear(&mut self) {
-        self.events.clear();
-        self.requests.clear();
-        self.accounts.clear();
-        self.sessions.clear();
-    }
-}
-
 /// Why an entry cannot follow on the state before it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Unfit(pub &'static str);
@@ -82,27 +45,20 @@ pub struct Unfit(pub &'static str);
 /// The octets that one entry may have.
 pub const ENTRY_OCTETS_MAX: usize = 2 + u16::MAX as usize;
 
-const NO_HASH: Hash128 = [0, 0];
-
 /// The state of one shard.
 pub struct Shard {
-    pub(super) config: Arc<Config>,
+    pub(super) rating: Rating,
     pub(super) accounts: Accounts,
     pub(super) clients: Clients,
     pub(super) sessions: SessionTable,
     pub(super) messages: Messages,
     pub(super) bundles: Bundles,
     pub(super) expiry: Expiry,
-    pub(super) events: Duplicates,
-    pub(super) requests: Duplicates,
+    pub(super) answered: AnsweredRequests,
     /// What was refunded of events, by their session, and when that was.
     pub(super) refunds: HashMap<Hash128, (i64, u64)>,
-    /// The position of the first octet of the block that is being filled.
-    base: u64,
-    pub(super) now_us: u64,
     /// Kept for the next request.
     entry: Option<Box<Entry>>,
-    known: Box<Entry>,
     /// Duplicates that were answered again.
     pub duplicates_found: u64,
 }
@@ -110,7 +66,6 @@ pub struct Shard {
 impl Shard {
     /// An empty shard.
     pub fn new(key: HashKey, config: Arc<Config>) -> Shard {
-        let window = |seconds: u32| u64::from(seconds) * 1_000_000;
         Shard {
             accounts: Accounts::new(key),
             clients: Clients::default(),
@@ -118,60 +73,38 @@ impl Shard {
             messages: Messages::default(),
             bundles: Bundles::default(),
             expiry: Expiry::default(),
-            events: Duplicates::new(
-                "events",
-                window(config.event_window_s),
-                config.duplicates_octets_first,
-                config.duplicates_octets_max,
-            ),
-            requests: Duplicates::new(
-                "sessions",
-                window(config.session_window_s.max(240)),
-                config.duplicates_octets_first,
-                config.duplicates_octets_max,
-            ),
+            answered: AnsweredRequests::new(&config.duplicates),
             refunds: HashMap::new(),
-            base: 0,
-            now_us: 0,
             entry: None,
-            known: Box::default(),
             duplicates_found: 0,
-            config,
+            rating: Rating { config, now_us: 0 },
         }
     }
 
     /// From now on other rules hold. What was granted stays as it was.
     pub fn configure(&mut self, config: Arc<Config>) {
-        self.config = config;
+        self.rating.config = config;
     }
 
     /// The next entries go to a block whose first octet has this position in the log.
     pub fn begin_block(&mut self, base: u64, now_us: u64) {
-        self.base = base;
-        self.now_us = self.now_us.max(now_us);
-        self.events.advance(self.now_us, base);
-        self.requests.advance(self.now_us, base);
+        self.rating.now_us = self.now_us().max(now_us);
+        self.answered.begin_block(base, self.now_us());
         if self.refunds.len() > REFUNDS_KEPT {
-            let window = u64::from(self.config.event_window_s) * 1_000_000;
+            let window = u64::from(self.rating.config.duplicates.event_window_s) * 1_000_000;
             self.refunds.retain(|_, (_, at)| *at + window > now_us);
         }
     }
 
-    /// The hashes that a request is known again by: by its session and number, and by its origin and
-    /// end-to-end id.
+    /// Microseconds of UTC: of the newest block.
     #[inline]
-    pub fn ids(session: Hash128, number: u32, origin: Hash128) -> (u64, u64) {
-        // The lower half chooses the line, the upper one is the print. Four numbers of a session stand in one
-        // line: what is asked for next was read already.
-        let line = session[1].wrapping_add(u64::from(number / 4).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let print = line.wrapping_add(u64::from(number).wrapping_mul(0xd6e8_feb8_6659_fd93));
-        let by_session = line & 0xffff_ffff | print >> 32 << 32;
-        (by_session, origin[0] & 0xffff_ffff | origin[1] >> 32 << 32)
+    pub(super) fn now_us(&self) -> u64 {
+        self.rating.now_us
     }
 
     /// Reads what the requests of a batch will need, and nothing depends on it: so the misses overlap. Each
     /// comes with the hash of its account, its session and what it is known again by.
-    pub fn touch<'a>(
+    pub(super) fn touch<'a>(
         &self,
         requests: impl Iterator<Item = (u64, &'a Kind, &'a Hash128, (u64, u64))>,
         slots: &mut Slots,
@@ -187,7 +120,7 @@ impl Shard {
             }
         }
         // A loop for each: the shorter it is, the more of its misses a processor has before it at once.
-        let sum = self.events.touch(&slots.events) ^ self.requests.touch(&slots.requests);
+        let sum = self.answered.touch(slots);
         let sum = slots.accounts.iter().fold(sum, |sum, hash| sum ^ self.accounts.touch_index(*hash));
         let accounts = slots.accounts.iter().map(|hash| self.accounts.touch_account(*hash).1 as u64);
         let sessions = slots.sessions.iter().map(|(place, hash)| {
@@ -200,12 +133,13 @@ impl Shard {
     /// gets the first answer's fields and leaves no entry, and neither does a request for a session that is
     /// not known (5002).
     pub fn apply(&mut self, request: &Request<'_>, hash: u64, turn: &mut Turn<'_>) -> Answer {
-        if let Some(answer) = self.first_answer(request, turn) {
-            return answer;
+        if let Some(known) = self.answered.find(request, turn) {
+            self.duplicates_found += 1;
+            return Answer { is_duplicate: true, ..answer(known, turn.services) };
         }
         let mut entry = self.entry.take().unwrap_or_default();
         entry.reset();
-        entry.time_us = self.now_us;
+        entry.time_us = self.now_us();
         entry.session = request.session;
         entry.origin = request.origin;
         entry.number = request.number;
@@ -215,7 +149,7 @@ impl Shard {
         let reading = LogView { log: turn.log, past: turn.past };
         self.decide(request, hash, &reading, &mut entry);
         if entry.result != result::UNKNOWN_SESSION_ID {
-            let position = self.base + turn.log.len() as u64;
+            let position = self.answered.base + turn.log.len() as u64;
             entry.encode(turn.log);
             let fits = self.commit(&entry, position);
             debug_assert_eq!(fits, Ok(()));
@@ -236,58 +170,15 @@ impl Shard {
 
     /// Notes only that a request was there: for the log before a snapshot.
     pub fn replay_identity(&mut self, entry: &Entry, position: u64) {
-        self.note(entry, position);
+        self.answered.note(entry, position);
     }
 
     /// Appends an entry that nobody asked for.
     pub(super) fn append(&mut self, entry: Entry, turn: &mut Turn<'_>) {
-        let position = self.base + turn.log.len() as u64;
+        let position = self.answered.base + turn.log.len() as u64;
         entry.encode(turn.log);
         let fits = self.commit(&entry, position);
         debug_assert_eq!(fits, Ok(()));
-    }
-
-    /// What can still be refunded of an event of this account.
-    pub(super) fn refundable(
-        &self,
-        of: &Hash128,
-        account: Option<AccountNumber>,
-        past: &LogView<'_>,
-    ) -> Option<i64> {
-        let mut entry = Entry::default();
-        let (by_session, _) = Shard::ids(*of, 0, NO_HASH);
-        self.events.find(by_session, |position| {
-            past.entry(self.base, position, &mut entry)
-                && entry.session == *of
-                && entry.deed == EntryKind::Debit
-        })?;
-        let debited = entry.services.iter().fold(0_i64, |sum, service| sum.saturating_add(service.cost));
-        let refunded = self.refunds.get(of).map_or(0, |(refunded, _)| *refunded);
-        (entry.account == account).then_some(debited.saturating_sub(refunded).max(0))
-    }
-
-    fn first_answer(&mut self, request: &Request<'_>, turn: &mut Turn<'_>) -> Option<Answer> {
-        let (by_session, by_origin) = Shard::ids(request.session, request.number, request.origin);
-        let seen = if of_session(&request.kind) { &self.requests } else { &self.events };
-        let (known, base) = (&mut self.known, self.base);
-        let reading = LogView { log: turn.log, past: turn.past };
-        let mut read = |position: u64, is_it: fn(&Entry, &Request<'_>) -> bool| {
-            reading.entry(base, position, known) && is_it(known, request)
-        };
-        let mut found = false;
-        if request.session != NO_HASH {
-            let is_it =
-                |known: &Entry, r: &Request<'_>| known.session == r.session && known.number == r.number;
-            found = seen.find(by_session, |position| read(position, is_it)).is_some();
-        }
-        if !found && request.origin != NO_HASH {
-            let is_it = |known: &Entry, r: &Request<'_>| known.origin == r.origin;
-            found = seen.find(by_origin, |position| read(position, is_it)).is_some();
-        }
-        found.then(|| {
-            self.duplicates_found += 1;
-            Answer { is_duplicate: true, ..answer(&self.known, turn.services) }
-        })
     }
 
     /// The account of a request; an unknown one is opened by the entry where the rules say so.
@@ -297,20 +188,9 @@ impl Shard {
             entry.account = Some(number);
             return Some(Funds::of(account));
         }
-        let with = self.config.default_account?;
-        self.open(request, with.balance, with.limit, entry)
-    }
-
-    fn open(&self, request: &Request<'_>, balance: i64, limit: i64, entry: &mut Entry) -> Option<Funds> {
-        if self.accounts.len() >= self.config.accounts_max
-            || request.account_octets.len() > super::key::KEY_OCTETS_MAX
-        {
-            return None;
-        }
-        let octets = if request.account.is_hashed() { request.account_octets.to_vec() } else { Vec::new() };
-        entry.account = Some(self.accounts.len() as AccountNumber);
-        entry.opened = Some(Opened { key: request.account, octets, balance, limit });
-        Some(Funds { available: balance.saturating_add(limit).max(0), is_blocked: false, has_bundles: false })
+        let with = self.rating.config.default_account?;
+        let accounts_max = self.rating.config.accounts_max;
+        self.accounts.decide_open(request, (with.balance, with.limit), accounts_max, entry)
     }
 
     fn decide(&self, request: &Request<'_>, hash: u64, reading: &LogView<'_>, entry: &mut Entry) {
@@ -323,19 +203,22 @@ impl Shard {
             return self.decide_open_session(request, entry);
         }
         if let Kind::Create { balance, limit } = request.kind {
-            return self.decide_create(request, hash, balance, limit, entry);
+            let accounts_max = self.rating.config.accounts_max;
+            return self.accounts.decide_create(request, hash, (balance, limit), accounts_max, entry);
         }
         let Some(funds) = self.account(request, hash, entry) else {
             entry.result = result::USER_UNKNOWN;
             return;
         };
         match request.kind {
-            Kind::Debit => self.decide_debit(request, funds, entry),
+            Kind::Debit => self.rating.decide_debit(request, funds, self.bundled(&funds, entry), entry),
             Kind::Refund { of } => self.decide_refund(request, of, reading, entry),
-            Kind::CheckBalance | Kind::PriceEnquiry => self.decide_enquiry(request, funds, entry),
+            Kind::CheckBalance | Kind::PriceEnquiry => {
+                self.rating.decide_enquiry(request, funds, self.bundled(&funds, entry), entry);
+            }
             Kind::Initial => self.decide_initial(request, funds, entry),
-            Kind::TopUp { amount } => self.decide_top_up(amount, entry),
-            Kind::SetLimit { limit } => self.decide_limit(limit, entry),
+            Kind::TopUp { amount } => self.accounts.decide_top_up(amount, entry),
+            Kind::SetLimit { limit } => self.accounts.decide_limit(limit, entry),
             Kind::Block { blocked } => entry.is_blocked = blocked,
             Kind::AddBundle { units, context, expires_s } => {
                 self.decide_bundle(Bundle { units, context, expires_s }, entry);
@@ -343,22 +226,28 @@ impl Shard {
             Kind::Hold { message, parts, until_us, since } => {
                 (entry.message, entry.parts, entry.until_us, entry.since) =
                     (Some(message), parts, until_us, since);
-                self.decide_hold(message, funds, entry);
+                self.messages.decide_hold(message, &self.rating, funds, entry);
             }
             Kind::Debt { message, parts, until_us, since } => {
                 (entry.message, entry.parts, entry.until_us, entry.since) =
                     (Some(message), parts, until_us, since);
-                self.decide_debt(message, entry);
+                let account = entry.account.and_then(|number| self.accounts.account(number));
+                let debt = account.map_or(0, |account| account.debt);
+                self.messages.decide_debt(message, &self.rating, debt, entry);
             }
-            Kind::Settle { message, parts } => self.decide_settle(message, parts, funds, entry),
-            Kind::Release { message, at } => self.decide_release(message, at, entry),
-            Kind::Keep { message } => self.decide_keep(message, entry),
+            Kind::Settle { message, parts } => self.messages.decide_settle(message, parts, funds, entry),
+            Kind::Release { message, at } => self.messages.decide_release(message, at, entry),
+            Kind::Keep { message } => self.messages.decide_keep(message, entry),
             Kind::Update | Kind::Terminate | Kind::Create { .. } => {}
         }
     }
 
-    pub(super) fn target(entry: &Entry) -> Target {
-        Target { context: entry.context, class: entry.class, destination: entry.destination }
+    /// Units of bundles that pay for an event.
+    fn bundled(&self, funds: &Funds, entry: &Entry) -> u64 {
+        if !funds.has_bundles {
+            return 0;
+        }
+        bundle::available(&self.bundles, entry.account, entry.context, self.now_us())
     }
 }
 
@@ -383,7 +272,7 @@ impl Funds {
     }
 }
 
-fn of_session(kind: &Kind) -> bool {
+pub(super) fn of_session(kind: &Kind) -> bool {
     matches!(kind, Kind::Initial | Kind::Update | Kind::Terminate)
 }
 
@@ -495,7 +384,9 @@ impl Shard {
             | EntryKind::Keep
             | EntryKind::Debt
             | EntryKind::MessageExpired => {
-                self.commit_message(entry);
+                if let Some((until_us, key)) = self.messages.commit(entry) {
+                    self.expiry.push(until_us, Due::Message(key));
+                }
             }
             EntryKind::Refund => {
                 if let Some(of) = entry.refund_of {
@@ -505,23 +396,8 @@ impl Shard {
             }
             _ => {}
         }
-        self.note(entry, position);
+        self.answered.note(entry, position);
         Ok(())
-    }
-
-    /// Notes the request, so that it is known again.
-    #[inline]
-    fn note(&mut self, entry: &Entry, position: u64) {
-        let (by_session, by_origin) = Shard::ids(entry.session, entry.number, entry.origin);
-        let seen = if entry.deed.is_of_session() { &mut self.requests } else { &mut self.events };
-        if entry.session != NO_HASH
-            && !matches!(entry.deed, EntryKind::SessionExpired | EntryKind::SessionEnded)
-        {
-            seen.insert(by_session, position);
-        }
-        if entry.origin != NO_HASH {
-            seen.insert(by_origin, position);
-        }
     }
 
     fn commit_bundles(&mut self, number: AccountNumber, entry: &Entry) {
@@ -545,7 +421,7 @@ impl Shard {
                     entry.services.iter().fold(0_u64, |sum, service| sum.saturating_add(service.bundled));
                 // What this session had reserved is decided anew by its entry; `commit_session` notes the
                 // rest.
-                bundles.take(taken, Shard::context_of(&self.sessions, entry), now_s);
+                bundles.take(taken, self.sessions.context_of(entry), now_s);
             }
         }
         let is_empty = *bundles == AccountBundles::default();
@@ -554,13 +430,6 @@ impl Shard {
         }
         if let Some(account) = self.accounts.account_mut(number) {
             account.has_bundles = !is_empty;
-        }
-    }
-
-    fn context_of(sessions: &SessionTable, entry: &Entry) -> super::request::ServiceContext {
-        match sessions.find(&entry.session) {
-            Some(session) if entry.context.0 == 0 => session.target.context,
-            _ => entry.context,
         }
     }
 
@@ -604,46 +473,10 @@ impl Shard {
     fn begin_session(&mut self, entry: &Entry, earlier: Option<SessionIndex>) -> Result<SessionIndex, Unfit> {
         let account = entry.account.ok_or(Unfit("a session of no account"))?;
         let client = earlier.and_then(|place| self.sessions.at(place)).and_then(|before| before.client);
-        self.commit_client(entry, client)?;
+        self.clients.commit(entry, client)?;
         let (session_id, client, until_us) = (&entry.session_id[..], entry.client, entry.until_us);
         let begun = Begun { account, session_id, client, until_us };
         Ok(self.sessions.begin(earlier, entry.session, &begun))
-    }
-
-    fn commit_message(&mut self, entry: &Entry) {
-        let (Some(key), Some(account)) = (entry.message, entry.account) else {
-            return;
-        };
-        if entry.result != result::SUCCESS {
-            return;
-        }
-        let before = self.messages.find(&key).copied();
-        let since = before.map_or(0, |message| message.since).max(entry.since);
-        let stage = match (entry.deed, before) {
-            (EntryKind::Hold, _) => Stage::Held,
-            (EntryKind::Settle, _) => Stage::Settled,
-            (EntryKind::Release, _) => Stage::Released,
-            (EntryKind::Debt, _) => Stage::Owed,
-            (EntryKind::Keep, Some(message)) => message.stage,
-            _ => {
-                self.messages.remove(&key);
-                return;
-            }
-        };
-        if let Some(message) = before.filter(|message| message.stage == stage) {
-            return self.messages.insert(key, Message { since, ..message });
-        }
-        let until_us = before.map_or(0, |message| message.until_us).max(entry.until_us);
-        let is_new = matches!(stage, Stage::Held | Stage::Owed);
-        let held = if is_new { entry.cost } else { 0 };
-        let part_price = match is_new {
-            true => entry.cost / i64::from(entry.parts.max(1)),
-            false => before.map_or(0, |message| message.part_price),
-        };
-        self.messages.insert(key, Message { account, stage, held, part_price, until_us, since });
-        if before.is_none() {
-            self.expiry.push(until_us, Due::Message(key));
-        }
     }
 
     /// Whose money is held for a message, or was, as long as it is remembered.
@@ -675,7 +508,7 @@ impl Shard {
 fn update_session(session: &mut Session, entry: &Entry) {
     session.number = entry.number;
     session.until_us = entry.until_us;
-    let target = Shard::target(entry);
+    let target = entry.target();
     if target != Target::default() {
         session.target = target;
     }

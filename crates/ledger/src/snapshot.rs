@@ -49,8 +49,8 @@ impl Shard {
     pub fn freeze(&self, position: u64) -> FrozenShard {
         FrozenShard {
             position,
-            floor: self.events.floor().min(self.requests.floor()).min(position),
-            now_us: self.now_us,
+            floor: self.answered.floor().min(position),
+            now_us: self.now_us(),
             accounts: self.accounts.clone(),
             clients: self.clients.clone(),
             sessions: self.sessions.clone(),
@@ -324,7 +324,7 @@ pub fn decode(octets: &[u8], key: HashKey, config: Arc<Config>) -> Option<Snapsh
 
 fn thaw(mut reader: Reader<'_>, mut shard: Shard) -> Option<SnapshotReader> {
     let (position, floor) = (reader.number()?, reader.number()?);
-    shard.now_us = reader.number()?;
+    shard.rating.now_us = reader.number()?;
     for _ in 0..reader.number()? {
         thaw_account(&mut reader, &mut shard.accounts)?;
     }

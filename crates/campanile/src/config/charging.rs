@@ -6,7 +6,7 @@ use super::check_servers::{Where, store_kept};
 use super::values::FsyncWords;
 use bus::embedded::Fsync;
 use charging::server::FinalUnits;
-use ledger::config::{DefaultAccount as OpensWith, FinalAction, Unreferenced};
+use ledger::config::{DefaultAccount as OpensWith, DuplicateLimits, FinalAction, Unreferenced};
 use ledger::tariff::{Rates, Tariff, Tariffs};
 use ledger::tariff_spec::TariffSpec;
 use settings::{section, words};
@@ -232,7 +232,7 @@ impl Charging {
             threshold_percent: self.quota_threshold,
             holding_s: self.quota_holding_time.map_or(0, seconds),
             credit_pool: self.credit_pool,
-            event_window_s: seconds(self.event_window),
+            duplicates: DuplicateLimits { event_window_s: seconds(self.event_window), ..usual.duplicates },
             unreferenced_refund: self.refund_max.map_or(Unreferenced::Refuse, Unreferenced::UpTo),
             ..usual
         })

@@ -209,7 +209,7 @@ impl ShardThread {
         }
         let has_written = self.block.len() > block::HEAD_OCTETS;
         if has_written {
-            block::seal(&mut self.block, position, self.log.synced(), self.shard.now_us);
+            block::seal(&mut self.block, position, self.log.synced(), self.shard.now_us());
             self.log.append(&self.block)?;
         }
         match self.fsync {

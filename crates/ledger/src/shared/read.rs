@@ -6,7 +6,7 @@ use ::store::{LedgerIdentity, LedgerLog};
 
 use super::replica::{Replica, each_entry};
 use crate::audit::{self, Report, Tally};
-use crate::config::Config;
+use crate::config::{Config, DuplicateLimits};
 use crate::hash::HashKey;
 use crate::log::FIRST_POSITION;
 use crate::recovery::Refusal;
@@ -29,7 +29,10 @@ pub fn shards(log: &Arc<dyn LedgerLog>) -> Result<u32, Refusal> {
 
 fn replica(log: &Arc<dyn LedgerLog>, key: HashKey, shard: u32) -> Result<Replica, Refusal> {
     // Nobody asks it who came before.
-    let config = Config { duplicates_octets_max: 0, ..Config::default() };
+    let config = Config {
+        duplicates: DuplicateLimits { octets_max: 0, ..DuplicateLimits::default() },
+        ..Config::default()
+    };
     Ok(Replica::recover(log, shard, key, &Arc::new(config))?)
 }
 

@@ -161,7 +161,7 @@ impl Savepoint {
                 None => shard.refunds.remove(&of),
             };
         }
-        let now_us = shard.now_us;
+        let now_us = shard.now_us();
         self.ended.drain(..).for_each(|due| shard.expiry.push(now_us, due));
     }
 }

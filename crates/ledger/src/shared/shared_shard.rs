@@ -202,7 +202,7 @@ impl SharedShard {
                 self.savepoint.save(shard, batch);
             }
             let mut services = Vec::new();
-            let now_us = shard.now_us;
+            let now_us = shard.now_us();
             let mut turn = Turn { now_us, log: &mut self.block, services: &mut services, past };
             self.savepoint.expire(shard, &mut turn, EXPIRED_PER_TURN);
             for BatchSubmission { batch, .. } in &mut self.taken {
@@ -230,7 +230,7 @@ impl SharedShard {
     }
 
     fn sealed(&mut self) -> NewLedgerBlock {
-        let (position, at_us) = (self.replica.head, self.replica.shard.now_us);
+        let (position, at_us) = (self.replica.head, self.replica.shard.now_us());
         block::seal(&mut self.block, position, position, at_us);
         self.mark = self.mark.wrapping_add(1);
         let octets = std::mem::take(&mut self.block);

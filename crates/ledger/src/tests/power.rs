@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::bench::{KEY, SECOND, asks, plain};
 use super::disk::{debit, options};
-use crate::config::{Config, DefaultAccount};
+use crate::config::{Config, DefaultAccount, DuplicateLimits};
 use crate::log::{FIRST_POSITION, Log, list};
 use crate::recovery::{Refusal, recover};
 use crate::retire::retire;
@@ -16,7 +16,8 @@ use crate::{Kind, Ledger, Options, Request, Units, audit, block, snapshot};
 
 fn config() -> Arc<Config> {
     let default_account = Some(DefaultAccount { balance: 1_000, limit: 0 });
-    Arc::new(Config { default_account, duplicates_octets_max: 1 << 16, ..Config::default() })
+    let duplicates = DuplicateLimits { octets_max: 1 << 16, ..DuplicateLimits::default() };
+    Arc::new(Config { default_account, duplicates, ..Config::default() })
 }
 
 /// A log of so many blocks of two debits each: where each block ends, and what is left then.

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 use super::ShardUnderTest;
 use super::bench::{BASE, KEY, Nothing, SECOND, plain};
 use crate::client::{Client, Opener};
-use crate::config::{Config, DefaultAccount};
+use crate::config::{Config, DefaultAccount, DuplicateLimits};
 use crate::request::{MessageKey, ServiceContext};
 use crate::shard::Turn;
 use crate::shared::Savepoint;
@@ -150,8 +150,8 @@ proptest! {
         opens_accounts in any::<bool>(),
     ) {
         let default_account = opens_accounts.then_some(DefaultAccount { balance: 40, limit: 3 });
-        let duplicates_octets_first = 1 << 14;
-        let mut shard_under_test = ShardUnderTest::new(Config { default_account, duplicates_octets_first, ..Config::default() });
+        let duplicates = DuplicateLimits { octets_first: 1 << 14, ..DuplicateLimits::default() };
+        let mut shard_under_test = ShardUnderTest::new(Config { default_account, duplicates, ..Config::default() });
         let mut savepoint = Savepoint::default();
         for (at, step) in steps.iter().enumerate() {
             let mut batch = Batch::default();
