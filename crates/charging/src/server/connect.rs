@@ -84,7 +84,7 @@ impl Remote {
     /// Not connected yet.
     ///
     /// # Errors
-    /// What is wrong with the TLS settings.
+    /// The TLS settings are wrong.
     pub(super) fn new(
         rule: &PeerRule,
         to: &ConnectTo,
@@ -114,30 +114,30 @@ impl Remote {
         self.removed.send_replace(true);
     }
 
-    fn standing(&self) -> MutexGuard<'_, RemoteState> {
+    fn lock(&self) -> MutexGuard<'_, RemoteState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the machine something, and carries out what it orders.
-    fn tell<T>(&self, say: impl FnOnce(&mut RemoteState) -> T) -> T {
-        let mut standing = self.standing();
-        let said = say(&mut standing);
-        while let Some(order) = standing.peer.poll_order() {
-            self.carry_out(&mut standing, order);
+    /// Changes the machine, and carries out its orders.
+    fn change<T>(&self, change: impl FnOnce(&mut RemoteState) -> T) -> T {
+        let mut state = self.lock();
+        let result = change(&mut state);
+        while let Some(order) = state.peer.poll_order() {
+            self.carry_out(&mut state, order);
         }
-        drop(standing);
+        drop(state);
         // Deadlines may have changed.
         self.notify.notify_one();
-        said
+        result
     }
 
-    fn carry_out(&self, standing: &mut RemoteState, order: Order) {
+    fn carry_out(&self, state: &mut RemoteState, order: Order) {
         let (link, command) = match order {
             Order::Connect => {
-                standing.connects = true;
+                state.connects = true;
                 return;
             }
-            // What the attempt brings finds nobody who waits for it.
+            // The connection that the attempt brings is not wanted any more.
             Order::GiveUpConnecting => return,
             Order::Restarted { origin_state_id } => {
                 tracing::info!(peer = self.rule.origin_host, origin_state_id, "A Diameter peer restarted.");
@@ -149,16 +149,16 @@ impl Remote {
             Order::Abort(link) => (link, PeerCommand::Abort),
             Order::Disconnect(link, cause) => (link, PeerCommand::Disconnect(cause)),
         };
-        if let Some(connection) = standing.connections.get(&link) {
+        if let Some(connection) = state.connections.get(&link) {
             connection.push(command);
         }
     }
 
-    fn attach(standing: &mut RemoteState, notify: Arc<Notify>) -> (Link, Arc<CommandQueue>) {
-        standing.next += 1;
+    fn attach(state: &mut RemoteState, notify: Arc<Notify>) -> (Link, Arc<CommandQueue>) {
+        state.next += 1;
         let (link, commands) =
-            (Link(standing.next), Arc::new(CommandQueue { waiting: Mutex::default(), notify }));
-        standing.connections.insert(link, Arc::clone(&commands));
+            (Link(state.next), Arc::new(CommandQueue { waiting: Mutex::default(), notify }));
+        state.connections.insert(link, Arc::clone(&commands));
         (link, commands)
     }
 
@@ -169,9 +169,9 @@ impl Remote {
         notify: Arc<Notify>,
         now: Instant,
     ) -> RemoteLink {
-        let (link, commands) = self.tell(|standing| {
-            let (link, commands) = Remote::attach(standing, notify);
-            standing.peer.asked(link, capabilities, now);
+        let (link, commands) = self.change(|state| {
+            let (link, commands) = Remote::attach(state, notify);
+            state.peer.asked(link, capabilities, now);
             (link, commands)
         });
         RemoteLink { remote: Arc::clone(self), link, commands }
@@ -179,42 +179,42 @@ impl Remote {
 
     /// The connection that was wanted is there; nothing if it is not wanted any more.
     fn connected(self: &Arc<Self>, now: Instant) -> Option<RemoteLink> {
-        let (link, commands) = self.tell(|standing| {
-            let (link, commands) = Remote::attach(standing, Arc::default());
-            standing.peer.connected(link, now);
+        let (link, commands) = self.change(|state| {
+            let (link, commands) = Remote::attach(state, Arc::default());
+            state.peer.connected(link, now);
             (link, commands)
         });
         // An election that we won ends it before it began.
         if commands.take() == [PeerCommand::Begin] {
             return Some(RemoteLink { remote: Arc::clone(self), link, commands });
         }
-        self.standing().connections.remove(&link);
+        self.lock().connections.remove(&link);
         None
     }
 
     /// Keeps the peer connected until the server stops or the peer is removed.
     pub(super) async fn keep(self: Arc<Self>, server: Arc<Server>, cores: Arc<Cores>) {
         let (mut stopping, mut removed) = (server.stop.subscribe(), self.removed.subscribe());
-        self.tell(|standing| standing.peer.start(Instant::now()));
+        self.change(|state| state.peer.start(Instant::now()));
         loop {
-            if std::mem::take(&mut self.standing().connects) {
+            if std::mem::take(&mut self.lock().connects) {
                 let attempt = Arc::clone(&self).attempt(Arc::clone(&server));
                 cores.spawn_on(cores.next(), attempt);
             }
-            let due = self.standing().peer.poll_timeout().unwrap_or_else(|| Instant::now() + IDLE);
+            let due = self.lock().peer.poll_timeout().unwrap_or_else(|| Instant::now() + IDLE);
             tokio::select! {
                 () = self.notify.notified() => {}
                 () = tokio::time::sleep_until(due.into()) => {
-                    self.tell(|standing| standing.peer.handle_timeout(Instant::now()));
+                    self.change(|state| state.peer.handle_timeout(Instant::now()));
                 }
                 _ = stopping.wait_for(|stopping| *stopping) => {
                     // Each connection says goodbye by itself.
-                    return self.tell(|standing| standing.peer.stop(Cause::REBOOTING, Instant::now()));
+                    return self.change(|state| state.peer.stop(Cause::REBOOTING, Instant::now()));
                 }
                 _ = removed.wait_for(|removed| *removed) => {
-                    return self.tell(|standing| {
-                        if !matches!(standing.peer.state(), State::ROpen(_)) {
-                            standing.peer.stop(Cause::DO_NOT_WANT_TO_TALK_TO_YOU, Instant::now());
+                    return self.change(|state| {
+                        if !matches!(state.peer.state(), State::ROpen(_)) {
+                            state.peer.stop(Cause::DO_NOT_WANT_TO_TALK_TO_YOU, Instant::now());
                         }
                     });
                 }
@@ -240,7 +240,7 @@ impl Remote {
             }
             Err(why) => {
                 tracing::warn!(peer, why, "A Diameter peer cannot be connected to; it is tried again.");
-                self.tell(|standing| standing.peer.not_connected(Instant::now()));
+                self.change(|state| state.peer.not_connected(Instant::now()));
             }
         }
         drop(alive);
@@ -248,26 +248,26 @@ impl Remote {
 }
 
 impl RemoteLink {
-    /// What the machine knows of the peer's last connection.
+    /// The watchdog of the peer's last connection.
     pub(super) fn watchdog(&self) -> Watchdog {
-        self.remote.standing().peer.watchdog().clone()
+        self.remote.lock().peer.watchdog().clone()
     }
 
     /// Capabilities were exchanged on a connection that we began.
     pub(super) fn opened(&self, capabilities: &Capabilities, now: Instant) {
-        self.remote.tell(|standing| standing.peer.opened(self.link, capabilities, now));
+        self.remote.change(|state| state.peer.opened(self.link, capabilities, now));
     }
 
     /// The peer says goodbye.
     pub(super) fn leaving(&self, now: Instant) {
-        self.remote.tell(|standing| standing.peer.leaving(self.link, now));
+        self.remote.change(|state| state.peer.leaving(self.link, now));
     }
 
     /// The connection is over.
     pub(super) fn ended(&self, end: End, watchdog: &Watchdog, now: Instant) {
-        self.remote.tell(|standing| {
-            standing.peer.ended(self.link, end, watchdog, now);
-            standing.connections.remove(&self.link);
+        self.remote.change(|state| {
+            state.peer.ended(self.link, end, watchdog, now);
+            state.connections.remove(&self.link);
         });
     }
 }

@@ -102,17 +102,17 @@ impl OutgoingRequests {
     pub(super) fn answered(&mut self, token: u64, answer: &Message<'_>) {
         let Some(request_of_ours) = self.asked.remove(&token) else { return };
         let code = answer.find(avp::RESULT_CODE).and_then(|avp| avp.u32().ok());
-        let fate = match code {
+        let result = match code {
             Some(result_code::SUCCESS | result_code::LIMITED_SUCCESS) => RequestResult::Agreed,
             Some(result_code::UNKNOWN_SESSION_ID) => RequestResult::Unknown,
             _ => RequestResult::Refused,
         };
-        self.notifier.count(fate);
-        if fate == RequestResult::Unknown {
+        self.notifier.count(result);
+        if result == RequestResult::Unknown {
             let session = request_of_ours.session;
             self.ledger.ask(request_of_ours.shard, move |shard| shard.end_sessions([session]));
         }
-        if fate == RequestResult::Refused {
+        if result == RequestResult::Refused {
             tracing::debug!(ask = ?request_of_ours.ask, client = %request_of_ours.client.host, ?code, "a client refused what it was asked");
         }
     }
