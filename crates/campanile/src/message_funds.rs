@@ -2,12 +2,12 @@
 
 use crate::setup::Setup;
 use bus::embedded::Fsync;
-use charging::books::LedgerPlace;
-use charging::ledger::{Ledger, Options, shared};
 use charging::message_charging::MessageCharging;
 use charging::message_charging::external::{self, External};
 use charging::message_charging::settler::Settling;
 use futures_util::future::BoxFuture;
+use ledger::books::LedgerPlace;
+use ledger::{Ledger, Options, shared};
 use records::{Bill, Funding};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -96,11 +96,11 @@ async fn open_ledger(setup: &Setup) -> Result<Option<Ledger>, String> {
         // smaller batches.
         shards: ledger.shards.unwrap_or(cores.div_ceil(2)),
         fsync: match ledger.fsync {
-            Fsync::Always => charging::ledger::Fsync::Always,
+            Fsync::Always => ledger::Fsync::Always,
             Fsync::Interval(interval) => {
-                charging::ledger::Fsync::Every { us: u64::try_from(interval.as_micros()).unwrap_or(u64::MAX) }
+                ledger::Fsync::Every { us: u64::try_from(interval.as_micros()).unwrap_or(u64::MAX) }
             }
-            Fsync::Os => charging::ledger::Fsync::Os,
+            Fsync::Os => ledger::Fsync::Os,
         },
         keep_records: ledger.keep_records,
         config: ledger.rules.clone(),

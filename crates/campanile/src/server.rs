@@ -7,12 +7,13 @@ use crate::parts_estimator::PartsEstimator;
 use crate::setup::{ConfiguredRoute, NodeSetup, Setup};
 use crate::storage::Opened;
 use arc_swap::ArcSwap;
-use charging::books::Books;
+use charging::session_notifier::SessionNotifier;
 use doors::http::{AnswerLinks, CapSender};
 use doors::kannel::Platforms;
 use doors::smpp::Clients;
 use engine::{Clock, Engine, Parts};
 use gateway::{GatewayContext, Running};
+use ledger::books::Books;
 use records::Timestamp;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -43,7 +44,7 @@ pub struct RunningServer {
     /// Where the topic door listens, in the clear and by TLS.
     pub topics: (Option<SocketAddr>, Option<SocketAddr>),
     /// The books.
-    pub ledger: Option<charging::ledger::Ledger>,
+    pub ledger: Option<ledger::Ledger>,
     paying: crate::message_funds::MessageFunds,
     /// The first admin token, when this is the first start.
     pub admin_token: Option<String>,
@@ -234,7 +235,8 @@ impl RunningServer {
         links: Arc<AnswerLinks>,
         reload: Option<doors::http::Reload>,
     ) -> Result<(), String> {
-        let books_kept = crate::message_funds::kept(&setup, &self.store);
+        let peers = Arc::<SessionNotifier>::default();
+        let ledger = self.ledger_access(&setup, peers.clone());
         if let Some(http) = setup.http {
             let deps = doors::http::Deps {
                 engine: self.engine.clone(),
@@ -247,7 +249,7 @@ impl RunningServer {
                 platforms: self.platforms.clone(),
                 defaults: self.defaults.clone(),
                 reload,
-                books: self.ledger.clone().map(|ledger| Books::kept(ledger, books_kept)),
+                ledger,
                 metrics: crate::metering::handle(),
                 forwarding: self.forwarding.clone(),
             };
@@ -292,7 +294,14 @@ impl RunningServer {
             self.doors.topics = Some(door);
         }
         let diameter = setup.diameter.map(|diameter| self.credit_control(diameter, doors));
-        self.open_credit_control(diameter.flatten()).await
+        self.open_credit_control(diameter.flatten(), peers).await
+    }
+
+    /// The ledger, as the HTTP door shows it.
+    fn ledger_access(&self, setup: &Setup, peers: Arc<SessionNotifier>) -> Option<doors::http::LedgerAccess> {
+        let ledger = self.ledger.clone()?;
+        let books = Books::kept(ledger, crate::message_funds::kept(setup, &self.store));
+        Some(doors::http::LedgerAccess { books: books.with_clients(peers.clone()), peers })
     }
 
     /// The Diameter node of this process. One without doors is needed to ask charging servers alone.
@@ -317,9 +326,10 @@ impl RunningServer {
     async fn open_credit_control(
         &mut self,
         diameter: Option<charging::server::ServerConfig>,
+        peers: Arc<SessionNotifier>,
     ) -> Result<(), String> {
         if let Some((diameter, ledger)) = diameter.zip(self.ledger.clone()) {
-            let started = charging::server::start(diameter, ledger, self.cores.clone()).await;
+            let started = charging::server::start(diameter, ledger, peers, self.cores.clone()).await;
             let door = started.map_err(|error| error.to_string())?;
             if let Some(external) = &self.paying.external {
                 external.attach(door.charging_servers());

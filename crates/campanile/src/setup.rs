@@ -106,9 +106,9 @@ pub struct LedgerSetup {
     /// Threads that keep the books; nothing: one for two cores.
     pub shards: Option<usize>,
     /// Prices, windows, what opens unknown accounts.
-    pub rules: charging::ledger::Config,
+    pub rules: ledger::Config,
     /// The tariffs among them, as they are written.
-    pub tariffs: Vec<charging::ledger::tariff_spec::TariffSpec>,
+    pub tariffs: Vec<ledger::tariff_spec::TariffSpec>,
     /// How long charging records are kept; nothing: for ever.
     pub keep_records: Option<std::time::Duration>,
     /// Our own messages are paid from it.

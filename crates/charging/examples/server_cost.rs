@@ -8,8 +8,6 @@
 //! INITIAL, UPDATE and TERMINATION of two services, a turn of each; `mixed`: all three in each turn, as a
 //! server has them that many clients ask.
 
-use charging::ledger::Config;
-use charging::ledger::config::DefaultAccount;
 use charging::server::ServerConfig;
 use charging::server::measure::Bench;
 use diameter::avp::Avp;
@@ -17,6 +15,8 @@ use diameter::dictionary::{application, avp, command};
 use diameter::header::CommandFlags;
 use diameter::message::Message;
 use diameter::write::Writer;
+use ledger::Config;
+use ledger::config::DefaultAccount;
 use std::time::Instant;
 
 /// Requests of a turn.

@@ -1,8 +1,6 @@
-//! The ledger of balances and reservations, tariffs, charging records, the credit-control server and client.
+//! Credit control by Diameter, server and client, over the ledger: who connects is answered from it, and our
+//! own messages are paid from it, or at others' servers.
 
-pub mod books;
-pub mod ledger;
 pub mod message_charging;
-pub mod records;
 pub mod server;
 pub mod session_notifier;

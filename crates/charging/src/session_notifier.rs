@@ -1,83 +1,39 @@
-//! Reaches clients: what we ask by ourselves about a session (Re-Auth, Abort-Session) goes to the connection
-//! of the peer that the session came from, whichever of its connections is open now. Nothing of this is on a
-//! request's way.
+//! Requests about sessions to their clients (Re-Auth, Abort-Session): each goes to the connection of the peer
+//! that the session came from, whichever of its connections is open now. Nothing of this is on a request's
+//! way.
 
-use crate::ledger::Ledger;
-use crate::ledger::client::Client;
-use crate::ledger::ended::OpenSession;
-use crate::ledger::hash::Hash128;
 use crate::server::Transport;
 use diameter::peer::Connection;
+use ledger::Ledger;
+use ledger::session_clients::{RequestKind, SessionClients, SessionRequest};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::Notify;
 
-/// Errands that wait for one connection; one more is not carried out, and counted.
-pub const ERRANDS_MAX: usize = 65_536;
-/// Errands that wait for peers that are not connected, all together; one more is forgotten.
+/// Requests that wait for one connection; one more is not sent, and counted.
+pub const MAILBOX_MAX: usize = 65_536;
+/// Requests that wait for peers that are not connected, all together; one more is dropped.
 pub const AWAITED_MAX: usize = 65_536;
 /// A client that does not answer is asked so often in all.
 pub const TRIES_MAX: u8 = 3;
 
-/// What a client is asked about a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestKind {
-    /// To ask for units again (RFC 8506, section 5.5).
-    ReAuth,
-    /// To end it (RFC 6733, section 8.5).
-    Abort,
-}
-
-/// One thing to ask one client.
-#[derive(Clone, Debug)]
-pub struct SessionRequest {
-    pub ask: RequestKind,
-    /// Where the session is kept.
-    pub shard: usize,
-    pub session: Hash128,
-    /// Session-Id.
-    pub id: Box<[u8]>,
-    pub client: Arc<Client>,
-    /// How often it was asked and not answered.
-    pub tries: u8,
-}
-
-impl SessionRequest {
-    /// About a session. None: nobody knows who opened it.
-    pub fn new(ask: RequestKind, shard: usize, session: OpenSession) -> Option<SessionRequest> {
-        let client = session.client.filter(|_| !session.id.is_empty())?;
-        Some(SessionRequest { ask, shard, session: session.session, id: session.id, client, tries: 0 })
-    }
-
-    /// Asks it again, if there is still something to ask: the session may have ended since, or got what it
-    /// wanted. Its shard knows.
-    pub(crate) fn ask_again(self, ledger: &Ledger) {
-        let notifier = Arc::clone(ledger.notifier());
-        ledger.ask(self.shard, move |shard| {
-            let Some(session) = shard.session(&self.session) else { return };
-            if self.ask == RequestKind::Abort || session.is_starved {
-                notifier.ask(self);
-            }
-        });
-    }
-}
-
-/// Where one connection finds what it is to ask.
+/// Requests that wait for one connection.
 #[derive(Debug, Default)]
 pub struct Mailbox {
     session_requests: Mutex<Vec<SessionRequest>>,
     has_some: AtomicBool,
-    pub(crate) notify: Notify,
+    /// The connection's.
+    notify: Arc<Notify>,
     about: OnceLock<PeerIdentity>,
     live: ConnectionCounters,
 }
 
-/// Who is at the other end of a connection.
+/// The peer at the other end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerIdentity {
-    /// Its DiameterIdentity, as it said it.
+    /// Its DiameterIdentity, as it came.
     pub origin_host: String,
     /// Its realm.
     pub realm: String,
@@ -93,7 +49,7 @@ pub struct PeerIdentity {
     pub owed_max: usize,
 }
 
-/// What a connection did so far; written at its wake-ups.
+/// Counters of a connection; written at its wake-ups.
 #[derive(Debug, Default)]
 struct ConnectionCounters {
     is_suspended: AtomicBool,
@@ -124,7 +80,12 @@ pub struct PeerView {
 }
 
 impl Mailbox {
-    /// Takes what came. Looking when there is nothing costs a read.
+    /// `notify` wakes the connection when something came.
+    pub(crate) fn new(notify: Arc<Notify>) -> Mailbox {
+        Mailbox { notify, ..Mailbox::default() }
+    }
+
+    /// Takes all that came. Looking when there is nothing costs a read.
     pub(crate) fn take(&self) -> Vec<SessionRequest> {
         if !self.has_some.swap(false, Ordering::Acquire) {
             return Vec::new();
@@ -132,7 +93,7 @@ impl Mailbox {
         std::mem::take(&mut *self.lock())
     }
 
-    /// Gives back what could not be asked yet; it is taken again at the next wake-up.
+    /// Gives back those that could not be sent yet; they are taken again at the next wake-up.
     pub(crate) fn put_back(&self, mut rest: Vec<SessionRequest>) {
         let mut session_requests = self.lock();
         rest.append(&mut session_requests);
@@ -156,7 +117,7 @@ impl Mailbox {
         }
     }
 
-    /// Who is at the other end; said once.
+    /// The peer at the other end; set once.
     pub(crate) fn meet(&self, about: PeerIdentity) {
         // A connection has one peer: a second CER is none.
         let _ = self.about.set(about);
@@ -180,7 +141,7 @@ impl Mailbox {
     #[allow(clippy::result_large_err)]
     fn push(&self, session_request: SessionRequest) -> Result<(), SessionRequest> {
         let mut session_requests = self.lock();
-        if session_requests.len() >= ERRANDS_MAX {
+        if session_requests.len() >= MAILBOX_MAX {
             return Err(session_request);
         }
         session_requests.push(session_request);
@@ -195,7 +156,7 @@ impl Mailbox {
     }
 }
 
-/// What became of what was asked.
+/// Counts of requests by their results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NotifierCounts {
     /// Written to a connection.
@@ -212,11 +173,11 @@ pub struct NotifierCounts {
     pub unreachable: u64,
 }
 
-/// Whoever can be asked something now.
+/// Mailboxes of the connected peers, and requests for those that are not connected.
 #[derive(Debug, Default)]
 pub struct SessionNotifier {
     mailboxes: Mutex<HashMap<String, Arc<Mailbox>>>,
-    /// What waits for peers that are not connected, by the name of the peer.
+    /// Requests for peers that are not connected, by the name of the peer.
     awaited: Mutex<Awaited>,
     asked: AtomicU64,
     agreed: AtomicU64,
@@ -226,14 +187,14 @@ pub struct SessionNotifier {
     unreachable: AtomicU64,
 }
 
-/// Errands for peers that are not connected.
+/// Requests for peers that are not connected.
 #[derive(Debug, Default)]
 struct Awaited {
     by_peer: HashMap<String, Vec<SessionRequest>>,
     count: usize,
 }
 
-/// What became of one errand.
+/// Result of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestResult {
     Asked,
@@ -258,26 +219,16 @@ impl RequestResult {
 }
 
 impl SessionNotifier {
-    /// Hands an errand to the connection of the peer that its session came through. False: nobody is
-    /// connected who could carry it out; it waits until that peer is.
-    pub fn ask(&self, session_request: SessionRequest) -> bool {
-        match self.hand_over(session_request) {
-            Ok(()) => true,
-            Err(session_request) => {
-                self.count(RequestResult::Unreachable);
-                self.wait_for(session_request);
-                false
+    /// Asks again, if there is still something to ask: the session may have ended since, or got what it
+    /// wanted. Its shard knows.
+    pub(crate) fn ask_again(self: &Arc<Self>, session_request: SessionRequest, ledger: &Ledger) {
+        let notifier = Arc::clone(self);
+        ledger.ask(session_request.shard, move |shard| {
+            let Some(session) = shard.session(&session_request.session) else { return };
+            if session_request.ask == RequestKind::Abort || session.is_starved {
+                notifier.ask(session_request);
             }
-        }
-    }
-
-    /// The same, but that nothing waits where nobody is connected: the caller does without.
-    pub fn ask_now(&self, session_request: SessionRequest) -> bool {
-        let is_handed_over = self.hand_over(session_request).is_ok();
-        if !is_handed_over {
-            self.count(RequestResult::Unreachable);
-        }
-        is_handed_over
+        });
     }
 
     // What is given back is what came.
@@ -295,7 +246,7 @@ impl SessionNotifier {
         }
     }
 
-    /// Keeps an errand until its peer is connected.
+    /// Keeps a request until its peer is connected.
     pub(crate) fn wait_for(&self, session_request: SessionRequest) {
         let mut awaited = self.awaited();
         if awaited.count < AWAITED_MAX && session_request.tries < TRIES_MAX {
@@ -305,7 +256,7 @@ impl SessionNotifier {
         }
     }
 
-    /// What waited for this peer, each once, however often it came to be asked.
+    /// Requests that waited for this peer, each once, however often it was made.
     pub(crate) fn take_awaited(&self, origin_host: &str) -> Vec<SessionRequest> {
         let mut awaited = self.awaited();
         let mut session_requests =
@@ -324,7 +275,7 @@ impl SessionNotifier {
         self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whoever is connected, by name.
+    /// All connected peers, by name.
     pub fn peers(&self) -> Vec<PeerView> {
         let mailboxes: Vec<Arc<Mailbox>> = self.lock().values().cloned().collect();
         let mut peers: Vec<PeerView> = mailboxes.iter().filter_map(|mailbox| mailbox.view()).collect();
@@ -339,9 +290,9 @@ impl SessionNotifier {
         Reachable { notifier: Arc::clone(self), key, mailbox: Arc::clone(mailbox) }
     }
 
-    pub(crate) fn count(&self, fate: RequestResult) {
-        metrics::counter!("campanile_diameter_asked_total", "fate" => fate.word()).increment(1);
-        let counter = match fate {
+    pub(crate) fn count(&self, result: RequestResult) {
+        metrics::counter!("campanile_diameter_asked_total", "fate" => result.word()).increment(1);
+        let counter = match result {
             RequestResult::Asked => &self.asked,
             RequestResult::Agreed => &self.agreed,
             RequestResult::Unknown => &self.unknown,
@@ -352,7 +303,7 @@ impl SessionNotifier {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What became of what was asked, since the start.
+    /// Results since the start.
     pub fn counts(&self) -> NotifierCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         NotifierCounts {
@@ -367,6 +318,29 @@ impl SessionNotifier {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Mailbox>>> {
         self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SessionClients for SessionNotifier {
+    /// Hands a request to the connection of the peer that its session came through. False: that peer is not
+    /// connected, and the request waits until it is.
+    fn ask(&self, session_request: SessionRequest) -> bool {
+        match self.hand_over(session_request) {
+            Ok(()) => true,
+            Err(session_request) => {
+                self.count(RequestResult::Unreachable);
+                self.wait_for(session_request);
+                false
+            }
+        }
+    }
+
+    fn ask_now(&self, session_request: SessionRequest) -> bool {
+        let is_handed_over = self.hand_over(session_request).is_ok();
+        if !is_handed_over {
+            self.count(RequestResult::Unreachable);
+        }
+        is_handed_over
     }
 }
 
@@ -397,7 +371,8 @@ impl Drop for Reachable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::HashKey;
+    use ledger::HashKey;
+    use ledger::client::Client;
 
     fn session_request(via: &str) -> SessionRequest {
         let client = Arc::new(Client::new(HashKey([1, 2]), "smf.example", "example", via, None));
@@ -412,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn an_errand_goes_to_the_open_connection_of_its_peer() {
+    fn a_request_goes_to_the_open_connection_of_its_peer() {
         let (notifier, first, second) =
             (Arc::new(SessionNotifier::default()), Arc::default(), Arc::default());
         assert!(!notifier.ask(session_request("dra.example")));
@@ -468,7 +443,7 @@ mod tests {
     fn what_waits_for_a_connection_is_bounded_and_keeps_its_order() {
         let (notifier, mailbox) = (Arc::new(SessionNotifier::default()), Arc::default());
         let _here = notifier.enter("smf.example", &mailbox);
-        for _ in 0..ERRANDS_MAX {
+        for _ in 0..MAILBOX_MAX {
             assert!(notifier.ask(session_request("smf.example")));
         }
         assert!(!notifier.ask(session_request("smf.example")));

@@ -20,7 +20,8 @@ pub const EDGES: &[Edge] = &[
     ("store", &["records", "channels"]),
     ("paced_udp", &["pace"]),
     ("engine", &["records", "channels", "bus", "store", "pace"]),
-    ("charging", &["records", "channels", "settings", "wal", "bus", "store", "net", "diameter"]),
+    ("ledger", &["records", "wal", "store"]),
+    ("charging", &["records", "channels", "settings", "bus", "store", "ledger", "net", "diameter"]),
     (
         "gateway",
         &[
@@ -43,7 +44,7 @@ pub const EDGES: &[Edge] = &[
         "doors",
         &[
             "records", "channels", "settings", "bus", "store", "net", "smpp", "smtp", "diameter", "cap",
-            "pace", "engine", "charging",
+            "pace", "engine", "ledger", "charging",
         ],
     ),
     ("plot", &[]),
@@ -64,6 +65,7 @@ pub const EDGES: &[Edge] = &[
             "store",
             "paced_udp",
             "engine",
+            "ledger",
             "charging",
             "gateway",
             "doors",
@@ -87,6 +89,7 @@ pub const EDGES: &[Edge] = &[
             "store",
             "paced_udp",
             "engine",
+            "ledger",
             "charging",
             "gateway",
             "doors",
@@ -110,6 +113,7 @@ pub const EDGES: &[Edge] = &[
             "store",
             "paced_udp",
             "engine",
+            "ledger",
             "charging",
             "gateway",
             "doors",

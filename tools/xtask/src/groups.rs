@@ -50,6 +50,7 @@ pub const GROUPS: &[Group] = &[
         only_after: &[
             "libs/diameter",
             "crates/charging",
+            "crates/ledger",
             "tools/it/foreign/kamailio",
             "tools/it/tests/charging/calls.rs",
         ],
@@ -119,6 +120,7 @@ pub const GROUPS: &[Group] = &[
         only_after: &[
             "crates/bus/src/nats",
             "crates/charging",
+            "crates/ledger",
             "crates/engine/src/shared",
             "crates/gateway",
             "crates/store/src/postgres",
@@ -188,10 +190,10 @@ pub const SEEDS: &[Seeds] = &[
         only_after: &["crates/bus/src/embedded"],
     },
     Seeds {
-        package: "charging",
+        package: "ledger",
         tests: &["properties::", "direct::"],
         times: ALL_SEEDS,
-        only_after: &["crates/charging/src/ledger"],
+        only_after: &["crates/ledger"],
     },
     Seeds { package: "cap", tests: &[""], times: ALL_SEEDS, only_after: &["libs/cap"] },
     Seeds { package: "diameter", tests: &[""], times: ALL_SEEDS, only_after: &["libs/diameter"] },

@@ -5,10 +5,10 @@ use super::check::Check;
 use super::check_servers::{Where, store_kept};
 use super::values::FsyncWords;
 use bus::embedded::Fsync;
-use charging::ledger::config::{DefaultAccount as OpensWith, FinalAction, Unreferenced};
-use charging::ledger::tariff::{Rates, Tariff, Tariffs};
-use charging::ledger::tariff_spec::TariffSpec;
 use charging::server::FinalUnits;
+use ledger::config::{DefaultAccount as OpensWith, DuplicateLimits, FinalAction, Unreferenced};
+use ledger::tariff::{Rates, Tariff, Tariffs};
+use ledger::tariff_spec::TariffSpec;
 use settings::{section, words};
 use std::time::Duration;
 
@@ -211,14 +211,14 @@ impl Charging {
     ///
     /// # Errors
     /// A path below `charging` and what is wrong there.
-    pub fn ledger(&self) -> Result<charging::ledger::Config, (String, String)> {
+    pub fn ledger(&self) -> Result<ledger::Config, (String, String)> {
         let tariffs: Result<Vec<Tariff>, (String, String)> =
             self.tariff.iter().enumerate().map(|(n, tariff)| tariff.read(&format!("tariff[{n}]"))).collect();
         let tariffs =
             Tariffs::new(tariffs?, Some(Rates::BUILT_IN)).map_err(|why| ("tariff".to_owned(), why))?;
         let seconds = |duration: Duration| u32::try_from(duration.as_secs()).unwrap_or(u32::MAX);
-        let usual = charging::ledger::Config::default();
-        Ok(charging::ledger::Config {
+        let usual = ledger::Config::default();
+        Ok(ledger::Config {
             default_account: self
                 .default_account
                 .as_ref()
@@ -231,7 +231,7 @@ impl Charging {
             threshold_percent: self.quota_threshold,
             holding_s: self.quota_holding_time.map_or(0, seconds),
             credit_pool: self.credit_pool,
-            event_window_s: seconds(self.event_window),
+            duplicates: DuplicateLimits { event_window_s: seconds(self.event_window), ..usual.duplicates },
             unreferenced_refund: self.refund_max.map_or(Unreferenced::Refuse, Unreferenced::UpTo),
             ..usual
         })
@@ -257,7 +257,7 @@ impl Config {
     }
 }
 
-impl From<&Price> for charging::ledger::tariff_spec::Price {
+impl From<&Price> for ledger::tariff_spec::Price {
     fn from(price: &Price) -> Self {
         Self { price: price.price, per: price.per }
     }
@@ -309,7 +309,7 @@ impl Check<'_> {
         self.check("charging.keep_records", kept.then_some("is for a ledger on this machine's disk"));
         let shards = charging.shards.unwrap_or(1) as usize;
         self.check("charging.shards", (shards == 0).then_some("must be at least 1"));
-        let many = is_shared && shards > charging::ledger::shared::SHARDS_MAX;
+        let many = is_shared && shards > ledger::shared::SHARDS_MAX;
         self.check(
             "charging.shards",
             many.then_some(

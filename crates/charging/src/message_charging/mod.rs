@@ -19,7 +19,7 @@
 //!   its validity. A receipt that is read before its message is known as unknown waits for that
 //!   (`pending_receipts`).
 //! - **An emergency** waits for no money: its price is owed to the ledger
-//!   ([`Kind::Debt`](crate::ledger::Kind::Debt)), apart from the balance, also by an account that is blocked
+//!   ([`Kind::Debt`](ledger::Kind::Debt)), apart from the balance, also by an account that is blocked
 //!   or was never opened. It waits at most [`EMERGENCY_WAITS`]; one that is killed while its disk hangs may owe
 //!   less. What was refused or not tried is owed no more.
 //!

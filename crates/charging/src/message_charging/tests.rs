@@ -4,11 +4,11 @@
 use super::MessageCharging;
 use super::external::{External, Settings};
 use super::settler::{self, Settling};
-use crate::books::{AccountId, Books};
-use crate::ledger::{Ledger, Options};
 use crate::server::{ConnectTo, PeerRule, Running, ServerConfig};
 use bus::embedded::{Embedded, Options as BusOptions};
 use bus::{Bus, Topic};
+use ledger::books::{AccountId, Books};
+use ledger::{Ledger, Options};
 use net::Cores;
 use records::{
     AlertNo, AttemptRef, AttemptResult, Bill, BillItem, EndpointNo, Funding, NotTried, OUTCOMES, Outcome,
@@ -183,7 +183,8 @@ impl Charges {
             origin_realm: REALM.to_owned(),
             ..ServerConfig::default()
         };
-        let server = crate::server::start(config, ledger.clone(), Arc::clone(&cores)).await.unwrap();
+        let server =
+            crate::server::start(config, ledger.clone(), Arc::default(), Arc::clone(&cores)).await.unwrap();
         let address = server.address().unwrap().to_string();
         let peer = PeerRule {
             origin_host: OCS.to_owned(),
@@ -203,7 +204,7 @@ impl Charges {
             peers: vec![peer],
             ..ServerConfig::default()
         };
-        let client = crate::server::start(config, ledger.clone(), cores).await.unwrap();
+        let client = crate::server::start(config, ledger.clone(), Arc::default(), cores).await.unwrap();
         let path = folder.path().join("store");
         let store = store::sqlite::open(&path, &store::sqlite::Options::default()).unwrap();
         let external = External::open(settings, None, &bus, store).await.unwrap();

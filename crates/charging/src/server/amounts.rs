@@ -2,12 +2,12 @@
 //! places, and only they are read again.
 
 use super::request_template::Span;
-use crate::ledger::Service;
 use diameter::avp::Avp;
 use diameter::check::All;
 use diameter::credit::{CreditControlRequest, RequestType};
 use diameter::dictionary::avp;
 use diameter::message::Message;
+use ledger::Service;
 
 /// What an amount is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,6 @@ use super::answer_cache::AnswerCache;
 use super::final_unit::{FinalUnits, Written};
 use super::pool;
 use super::request_template::Span;
-use crate::ledger::request::{Answer, Kind, ServiceAnswer, Terms, Units, result};
 use diameter::check::Origin;
 use diameter::credit::{RequestType, SessionFailover};
 use diameter::dictionary::{application, avp};
@@ -12,6 +11,7 @@ use diameter::header::{CommandFlags, HEADER_OCTETS, Header};
 use diameter::message::Message;
 use diameter::result_code;
 use diameter::write::Writer;
+use ledger::request::{Answer, Kind, ServiceAnswer, Terms, Units, result};
 
 /// Money is told with this exponent: minor units are hundredths.
 const EXPONENT: i32 = -2;

@@ -2,7 +2,7 @@
 //! values, and a client's requests nearly always get the same ones.
 
 use super::answer::{Asked, Context};
-use crate::ledger::request::{Answer, ServiceAnswer};
+use ledger::request::{Answer, ServiceAnswer};
 
 /// A longer end is written anew each time.
 const OCTETS_MAX: usize = 1_024;

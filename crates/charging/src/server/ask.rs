@@ -110,7 +110,7 @@ impl Asker {
 }
 
 /// A connection's side of an [`Asker`].
-pub(super) struct Asking {
+pub(super) struct AskerConnection {
     asker: Arc<Asker>,
     notify: Arc<Notify>,
     is_usable: bool,
@@ -119,19 +119,15 @@ pub(super) struct Asking {
     back: Back,
 }
 
-impl Asking {
-    pub(super) fn new(asker: &Arc<Asker>) -> Asking {
-        let notify: Arc<Notify> = Arc::default();
+impl AskerConnection {
+    /// `notify` wakes the connection.
+    pub(super) fn new(asker: &Arc<Asker>, notify: Arc<Notify>) -> AskerConnection {
         let back = Back { answers: Arc::default(), notify: Arc::clone(&notify) };
-        Asking { asker: Arc::clone(asker), notify, is_usable: false, sent: HashMap::new(), next: 0, back }
+        let (asker, sent) = (Arc::clone(asker), HashMap::new());
+        AskerConnection { asker, notify, is_usable: false, sent, next: 0, back }
     }
 
-    /// Rings when there is something to send.
-    pub(super) fn notify(&self) -> Arc<Notify> {
-        Arc::clone(&self.notify)
-    }
-
-    /// Whom it asks.
+    /// Origin-Host of the charging server.
     pub(super) fn host(&self) -> &str {
         &self.asker.host
     }
@@ -224,7 +220,7 @@ impl Asking {
     }
 }
 
-impl Drop for Asking {
+impl Drop for AskerConnection {
     /// The connection is over.
     fn drop(&mut self) {
         if self.is_usable {

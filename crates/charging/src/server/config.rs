@@ -1,8 +1,8 @@
 //! Configuration of the credit-control server: where it listens, who we are, who may connect, limits.
 
 use super::final_unit::FinalUnits;
-use crate::ledger::runtime_rules::PeerSpec;
 use diameter::peer::MESSAGE_OCTETS_MAX_DEFAULT;
+use ledger::runtime_rules::PeerSpec;
 use net::{AllowedIp, TlsClientSettings, TlsServerSettings};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;

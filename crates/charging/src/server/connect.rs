@@ -1,9 +1,10 @@
 //! Peers that we connect to: kept connected, each by the peer machine (RFC 6733, section 5.6), which also
 //! judges the connections that such a peer begins.
 
+use super::Server;
 use super::ask::Asker;
 use super::config::{ConnectTo, PeerRule};
-use super::{Alive, Server};
+use super::connection::{Alive, serve_begun};
 use diameter::peer::states::{Link, State};
 use diameter::peer::watchdog::Watchdog;
 use diameter::peer::{Capabilities, Cause, Config, End, Order, Peer};
@@ -16,7 +17,7 @@ use tokio::sync::{Notify, watch};
 /// Without a deadline the keeper still looks around this often.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// What one connection of the peer is told.
+/// Command of a peer's machine to one of its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PeerCommand {
     /// Exchange capabilities as who began.
@@ -31,23 +32,23 @@ pub(super) enum PeerCommand {
     Disconnect(Cause),
 }
 
-/// Where a connection hears what its peer's machine has decided. At most a handful of words wait: each is the
-/// last of its kind.
-#[derive(Default)]
-pub(super) struct PeerLine {
-    told: Mutex<Vec<PeerCommand>>,
-    pub(super) notify: Notify,
+/// Commands of a peer's machine that wait for one of its connections. At most a handful: each is the last of
+/// its kind.
+pub(super) struct CommandQueue {
+    waiting: Mutex<Vec<PeerCommand>>,
+    /// The connection's.
+    pub(super) notify: Arc<Notify>,
 }
 
-impl PeerLine {
-    fn tell(&self, word: PeerCommand) {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).push(word);
+impl CommandQueue {
+    fn push(&self, command: PeerCommand) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(command);
         self.notify.notify_one();
     }
 
-    /// What was told since it was asked last.
+    /// Takes those that came since the last time.
     pub(super) fn take(&self) -> Vec<PeerCommand> {
-        std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -66,25 +67,24 @@ pub(super) struct Remote {
 
 struct RemoteState {
     peer: Peer,
-    lines: HashMap<Link, Arc<PeerLine>>,
+    connections: HashMap<Link, Arc<CommandQueue>>,
     next: u64,
     /// An attempt to connect is wanted.
     connects: bool,
 }
 
 /// One connection of a peer that we connect to, as its own task knows it.
-#[derive(Clone)]
-pub(super) struct Attached {
+pub(super) struct RemoteLink {
     pub(super) remote: Arc<Remote>,
-    pub(super) link: Link,
-    pub(super) line: Arc<PeerLine>,
+    link: Link,
+    pub(super) commands: Arc<CommandQueue>,
 }
 
 impl Remote {
     /// Not connected yet.
     ///
     /// # Errors
-    /// What is wrong with the TLS settings.
+    /// The TLS settings are wrong.
     pub(super) fn new(
         rule: &PeerRule,
         to: &ConnectTo,
@@ -98,7 +98,7 @@ impl Remote {
             rule: rule.clone(),
             to: to.clone(),
             tls,
-            state: Mutex::new(RemoteState { peer, lines: HashMap::new(), next: 0, connects: false }),
+            state: Mutex::new(RemoteState { peer, connections: HashMap::new(), next: 0, connects: false }),
             notify: Notify::new(),
             removed: watch::Sender::new(false),
         }))
@@ -114,30 +114,30 @@ impl Remote {
         self.removed.send_replace(true);
     }
 
-    fn standing(&self) -> MutexGuard<'_, RemoteState> {
+    fn lock(&self) -> MutexGuard<'_, RemoteState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the machine something, and carries out what it orders.
-    fn tell<T>(&self, say: impl FnOnce(&mut RemoteState) -> T) -> T {
-        let mut standing = self.standing();
-        let said = say(&mut standing);
-        while let Some(order) = standing.peer.poll_order() {
-            self.carry_out(&mut standing, order);
+    /// Changes the machine, and carries out its orders.
+    fn change<T>(&self, change: impl FnOnce(&mut RemoteState) -> T) -> T {
+        let mut state = self.lock();
+        let result = change(&mut state);
+        while let Some(order) = state.peer.poll_order() {
+            self.carry_out(&mut state, order);
         }
-        drop(standing);
+        drop(state);
         // Deadlines may have changed.
         self.notify.notify_one();
-        said
+        result
     }
 
-    fn carry_out(&self, standing: &mut RemoteState, order: Order) {
-        let (link, word) = match order {
+    fn carry_out(&self, state: &mut RemoteState, order: Order) {
+        let (link, command) = match order {
             Order::Connect => {
-                standing.connects = true;
+                state.connects = true;
                 return;
             }
-            // What the attempt brings finds nobody who waits for it.
+            // The connection that the attempt brings is not wanted any more.
             Order::GiveUpConnecting => return,
             Order::Restarted { origin_state_id } => {
                 tracing::info!(peer = self.rule.origin_host, origin_state_id, "A Diameter peer restarted.");
@@ -149,66 +149,72 @@ impl Remote {
             Order::Abort(link) => (link, PeerCommand::Abort),
             Order::Disconnect(link, cause) => (link, PeerCommand::Disconnect(cause)),
         };
-        if let Some(line) = standing.lines.get(&link) {
-            line.tell(word);
+        if let Some(connection) = state.connections.get(&link) {
+            connection.push(command);
         }
     }
 
-    fn attach(standing: &mut RemoteState) -> (Link, Arc<PeerLine>) {
-        standing.next += 1;
-        let (link, line) = (Link(standing.next), Arc::new(PeerLine::default()));
-        standing.lines.insert(link, Arc::clone(&line));
-        (link, line)
+    fn attach(state: &mut RemoteState, notify: Arc<Notify>) -> (Link, Arc<CommandQueue>) {
+        state.next += 1;
+        let (link, commands) =
+            (Link(state.next), Arc::new(CommandQueue { waiting: Mutex::default(), notify }));
+        state.connections.insert(link, Arc::clone(&commands));
+        (link, commands)
     }
 
-    /// A connection that the peer began has asked to be let in: its line says whether it is.
-    pub(super) fn asked(self: &Arc<Self>, capabilities: &Capabilities, now: Instant) -> Attached {
-        let (link, line) = self.tell(|standing| {
-            let (link, line) = Remote::attach(standing);
-            standing.peer.asked(link, capabilities, now);
-            (link, line)
+    /// A connection that the peer began has asked to be let in: a command decides whether it is.
+    pub(super) fn asked(
+        self: &Arc<Self>,
+        capabilities: &Capabilities,
+        notify: Arc<Notify>,
+        now: Instant,
+    ) -> RemoteLink {
+        let (link, commands) = self.change(|state| {
+            let (link, commands) = Remote::attach(state, notify);
+            state.peer.asked(link, capabilities, now);
+            (link, commands)
         });
-        Attached { remote: Arc::clone(self), link, line }
+        RemoteLink { remote: Arc::clone(self), link, commands }
     }
 
     /// The connection that was wanted is there; nothing if it is not wanted any more.
-    fn connected(self: &Arc<Self>, now: Instant) -> Option<Attached> {
-        let (link, line) = self.tell(|standing| {
-            let (link, line) = Remote::attach(standing);
-            standing.peer.connected(link, now);
-            (link, line)
+    fn connected(self: &Arc<Self>, now: Instant) -> Option<RemoteLink> {
+        let (link, commands) = self.change(|state| {
+            let (link, commands) = Remote::attach(state, Arc::default());
+            state.peer.connected(link, now);
+            (link, commands)
         });
         // An election that we won ends it before it began.
-        if line.take() == [PeerCommand::Begin] {
-            return Some(Attached { remote: Arc::clone(self), link, line });
+        if commands.take() == [PeerCommand::Begin] {
+            return Some(RemoteLink { remote: Arc::clone(self), link, commands });
         }
-        self.standing().lines.remove(&link);
+        self.lock().connections.remove(&link);
         None
     }
 
     /// Keeps the peer connected until the server stops or the peer is removed.
     pub(super) async fn keep(self: Arc<Self>, server: Arc<Server>, cores: Arc<Cores>) {
         let (mut stopping, mut removed) = (server.stop.subscribe(), self.removed.subscribe());
-        self.tell(|standing| standing.peer.start(Instant::now()));
+        self.change(|state| state.peer.start(Instant::now()));
         loop {
-            if std::mem::take(&mut self.standing().connects) {
+            if std::mem::take(&mut self.lock().connects) {
                 let attempt = Arc::clone(&self).attempt(Arc::clone(&server));
                 cores.spawn_on(cores.next(), attempt);
             }
-            let due = self.standing().peer.poll_timeout().unwrap_or_else(|| Instant::now() + IDLE);
+            let due = self.lock().peer.poll_timeout().unwrap_or_else(|| Instant::now() + IDLE);
             tokio::select! {
                 () = self.notify.notified() => {}
                 () = tokio::time::sleep_until(due.into()) => {
-                    self.tell(|standing| standing.peer.handle_timeout(Instant::now()));
+                    self.change(|state| state.peer.handle_timeout(Instant::now()));
                 }
                 _ = stopping.wait_for(|stopping| *stopping) => {
                     // Each connection says goodbye by itself.
-                    return self.tell(|standing| standing.peer.stop(Cause::REBOOTING, Instant::now()));
+                    return self.change(|state| state.peer.stop(Cause::REBOOTING, Instant::now()));
                 }
                 _ = removed.wait_for(|removed| *removed) => {
-                    return self.tell(|standing| {
-                        if !matches!(standing.peer.state(), State::ROpen(_)) {
-                            standing.peer.stop(Cause::DO_NOT_WANT_TO_TALK_TO_YOU, Instant::now());
+                    return self.change(|state| {
+                        if !matches!(state.peer.state(), State::ROpen(_)) {
+                            state.peer.stop(Cause::DO_NOT_WANT_TO_TALK_TO_YOU, Instant::now());
                         }
                     });
                 }
@@ -228,40 +234,40 @@ impl Remote {
         };
         match connected {
             Ok(stream) => {
-                if let Some(attached) = self.connected(Instant::now()) {
-                    server.converse_as_initiator(stream, attached).await;
+                if let Some(link) = self.connected(Instant::now()) {
+                    serve_begun(&server, stream, link).await;
                 }
             }
             Err(why) => {
                 tracing::warn!(peer, why, "A Diameter peer cannot be connected to; it is tried again.");
-                self.tell(|standing| standing.peer.not_connected(Instant::now()));
+                self.change(|state| state.peer.not_connected(Instant::now()));
             }
         }
         drop(alive);
     }
 }
 
-impl Attached {
-    /// What the machine knows of the peer's last connection.
+impl RemoteLink {
+    /// The watchdog of the peer's last connection.
     pub(super) fn watchdog(&self) -> Watchdog {
-        self.remote.standing().peer.watchdog().clone()
+        self.remote.lock().peer.watchdog().clone()
     }
 
     /// Capabilities were exchanged on a connection that we began.
     pub(super) fn opened(&self, capabilities: &Capabilities, now: Instant) {
-        self.remote.tell(|standing| standing.peer.opened(self.link, capabilities, now));
+        self.remote.change(|state| state.peer.opened(self.link, capabilities, now));
     }
 
     /// The peer says goodbye.
     pub(super) fn leaving(&self, now: Instant) {
-        self.remote.tell(|standing| standing.peer.leaving(self.link, now));
+        self.remote.change(|state| state.peer.leaving(self.link, now));
     }
 
     /// The connection is over.
     pub(super) fn ended(&self, end: End, watchdog: &Watchdog, now: Instant) {
-        self.remote.tell(|standing| {
-            standing.peer.ended(self.link, end, watchdog, now);
-            standing.lines.remove(&self.link);
+        self.remote.change(|state| {
+            state.peer.ended(self.link, end, watchdog, now);
+            state.connections.remove(&self.link);
         });
     }
 }

@@ -1,10 +1,10 @@
 //! Final-Unit-Indication tells clients what to do when the last units are used (RFC 8506, sections 5.6 and
 //! 8.34).
 
-use crate::ledger::config::FinalAction;
 use diameter::credit::answer::{ExtendedFinalUnit, FinalUnit, RedirectServer};
 use diameter::header::{HEADER_OCTETS, Header};
 use diameter::write::Writer;
+use ledger::config::FinalAction;
 use std::net::IpAddr;
 
 /// Where subscribers without money are sent, or what they may still do.

@@ -1,12 +1,12 @@
-//! A connection, its desk and one shard, driven by hand without sockets, threads and files: to measure what a
-//! request costs.
+//! A connection, its request dispatcher and one shard, driven by hand without sockets, threads and files: to
+//! measure the cost of a request.
 
 use super::answer::Identity;
 use super::request_dispatcher::RequestDispatcher;
 use super::{ServerConfig, machine};
-use crate::ledger::shard::{Past, Shard};
-use crate::ledger::{Config, HashKey, Ledger, block};
 use diameter::peer::{Connection, Event, Start};
+use ledger::shard::{Past, Shard};
+use ledger::{Config, HashKey, Ledger, block};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -54,7 +54,7 @@ impl Bench {
         let identity =
             Arc::new(Identity::new(&server.origin_host, &server.origin_realm, &server.final_units));
         Bench {
-            dispatcher: RequestDispatcher::new(ledger.clone(), identity),
+            dispatcher: RequestDispatcher::new(ledger.clone(), identity, Arc::default()),
             connection,
             ledger,
             shard: Shard::new(KEY, Arc::new(config)),

@@ -10,6 +10,7 @@
 //! - [`ServerConfig`]: where it listens, who may connect, limits.
 //! - [`start`]: opens it. [`Running::stop`] says goodbye to each peer (DPR) once what it asked is answered.
 
+mod admission;
 mod amounts;
 mod answer;
 mod answer_cache;
@@ -33,20 +34,17 @@ pub use config::{ConfigProblem, ConnectTo, PeerRule, RECONNECT_MIN, ServerConfig
 pub use final_unit::FinalUnits;
 pub use peers::{Connected, Transport};
 
-use crate::ledger::shard_threads::Ledger;
-use crate::session_notifier::Mailbox;
+use crate::session_notifier::SessionNotifier;
 use answer::Identity;
-use ask::Asking;
-use connect::{Attached, Remote};
-use connection::{DiameterConnection, PeerAdmission};
+use connect::Remote;
+use connection::serve_accepted;
 use diameter::dictionary::application;
-use diameter::peer::{Application, Config, Connection, Start};
-use net::{Cores, Link, Listener, Stream, TlsServer, drive};
-use outgoing_requests::OutgoingRequests;
+use diameter::peer::{Application, Config};
+use ledger::shard_threads::Ledger;
+use net::{Cores, Listener, TlsServer};
 use peers::Peers;
-use request_dispatcher::RequestDispatcher;
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -78,6 +76,7 @@ impl std::error::Error for ServerError {}
 /// What all connections have in common.
 struct Server {
     ledger: Ledger,
+    notifier: Arc<SessionNotifier>,
     config: Arc<Config>,
     /// Of connections that we begin.
     connecting: Arc<Config>,
@@ -177,11 +176,16 @@ impl Running {
     }
 }
 
-/// Opens the server.
+/// Opens the server; its connections are entered in `notifier`.
 ///
 /// # Errors
 /// A setting that cannot be, an address that cannot be listened on.
-pub async fn start(config: ServerConfig, ledger: Ledger, cores: Arc<Cores>) -> Result<Running, ServerError> {
+pub async fn start(
+    config: ServerConfig,
+    ledger: Ledger,
+    notifier: Arc<SessionNotifier>,
+    cores: Arc<Cores>,
+) -> Result<Running, ServerError> {
     if let Some(problem) = config.problems().into_iter().next() {
         return Err(ServerError { field: problem.field, why: problem.why });
     }
@@ -194,6 +198,7 @@ pub async fn start(config: ServerConfig, ledger: Ledger, cores: Arc<Cores>) -> R
         connecting: Arc::new(connecting(&config)),
         identity: Arc::new(identity.among_others(ledger.is_shared())),
         ledger,
+        notifier,
         peers,
         stop: watch::Sender::new(false),
         live: AtomicUsize::new(0),
@@ -247,7 +252,7 @@ impl Running {
         let config = sctp.unwrap_or_else(|| Arc::clone(&server.config));
         self.tasks.push(tokio::spawn(async move {
             let each = move |stream, peer| {
-                converse(Arc::clone(&server), Arc::clone(&config), stream, peer, transport)
+                serve_accepted(Arc::clone(&server), Arc::clone(&config), stream, peer, transport)
             };
             listener.serve(&cores, tls, each).await;
         }));
@@ -310,98 +315,8 @@ impl ChargingServers {
     }
 }
 
-/// Counts a connection for as long as it is.
-struct Alive(Arc<Server>);
-
-impl Alive {
-    fn new(server: &Arc<Server>) -> Alive {
-        server.live.fetch_add(1, Ordering::AcqRel);
-        Alive(Arc::clone(server))
-    }
-}
-
-impl Drop for Alive {
-    fn drop(&mut self) {
-        self.0.live.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-async fn converse(
-    server: Arc<Server>,
-    config: Arc<Config>,
-    stream: Stream,
-    peer: SocketAddr,
-    transport: Transport,
-) {
-    let start = server.begin(&stream, transport);
-    let connection = Connection::listening(config, start, Instant::now());
-    server.diameter_connection(connection, stream, (peer.ip(), transport), None).await;
-}
-
 impl Server {
     fn next_seed(&self) -> u64 {
         self.seed.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed)
-    }
-
-    fn begin(&self, stream: &Stream, transport: Transport) -> Start {
-        let local = stream.local().map_or(IpAddr::from([127, 0, 0, 1]), |local| local.ip());
-        Start { local, is_secured: transport == Transport::Tls, watchdog: None, seed: self.next_seed() }
-    }
-
-    /// A connection that we began.
-    async fn converse_as_initiator(self: &Arc<Server>, stream: Stream, attached: Attached) {
-        let transport = if matches!(stream, Stream::Plain(_)) { Transport::Tcp } else { Transport::Tls };
-        let start = Start { watchdog: Some(attached.watchdog()), ..self.begin(&stream, transport) };
-        let host = attached.remote.rule.origin_host.clone();
-        let connection =
-            Connection::connecting(Arc::clone(&self.connecting), start, Some(&host), Instant::now());
-        let from = stream.peer().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.ip());
-        self.diameter_connection(connection, stream, (from, transport), Some(attached)).await;
-    }
-
-    async fn diameter_connection(
-        self: &Arc<Server>,
-        connection: Connection,
-        stream: Stream,
-        (from, transport): (IpAddr, Transport),
-        attached: Option<Attached>,
-    ) {
-        let alive = Alive::new(self);
-        let dispatcher = RequestDispatcher::new(self.ledger.clone(), Arc::clone(&self.identity));
-        let mailbox = Arc::new(Mailbox::default());
-        let outgoing = OutgoingRequests::new(
-            self.ledger.clone(),
-            Arc::clone(&self.identity),
-            Arc::clone(&mailbox),
-            self.next_seed(),
-        );
-        let asking = attached.as_ref().and_then(|attached| attached.remote.asker.as_ref()).map(Asking::new);
-        let mut admission = PeerAdmission {
-            peers: Arc::clone(&self.peers),
-            from,
-            transport,
-            stopping: self.stop.subscribe(),
-            inbox: dispatcher.inbox(),
-            ledger: self.ledger.clone(),
-            mailbox,
-            windows: (self.config.window, self.config.owed_max),
-            met: None,
-            reachable: None,
-            asks: asking.as_ref().map(Asking::notify),
-            asked: None,
-            capabilities: None,
-            opened: None,
-            attached,
-            unanswered: Vec::new(),
-            ended: None,
-            place: None,
-            said_goodbye: false,
-        };
-        let mut diameter_connection =
-            DiameterConnection { connection, dispatcher, outgoing, asking, peers: Arc::clone(&self.peers) };
-        let end = drive(&mut Link::new(stream), &mut diameter_connection, &mut admission).await;
-        tracing::debug!(%from, ?end, "a Diameter connection ended");
-        admission.leave(diameter_connection, Instant::now());
-        drop(alive);
     }
 }

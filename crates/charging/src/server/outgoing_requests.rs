@@ -1,16 +1,16 @@
 //! Requests of the server on one connection: Re-Auth-Requests and Abort-Session-Requests, and what their
 //! answers mean for the ledger.
 
+use super::Server;
 use super::answer::Identity;
-use crate::ledger::Ledger;
-use crate::session_notifier::{
-    Mailbox, RequestKind, RequestResult, SessionNotifier, SessionRequest, TRIES_MAX,
-};
+use crate::session_notifier::{Mailbox, RequestResult, SessionNotifier, TRIES_MAX};
 use diameter::credit::answer::{ServerRequest, SessionPart};
 use diameter::dictionary::{avp, command};
 use diameter::message::Message;
 use diameter::peer::{Connection, EndToEnd, Outgoing, SendError};
 use diameter::result_code;
+use ledger::Ledger;
+use ledger::session_clients::{RequestKind, SessionRequest};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -31,19 +31,14 @@ pub(super) struct OutgoingRequests {
 }
 
 impl OutgoingRequests {
-    pub(super) fn new(
-        ledger: Ledger,
-        identity: Arc<Identity>,
-        mailbox: Arc<Mailbox>,
-        seed: u64,
-    ) -> OutgoingRequests {
+    pub(super) fn new(server: &Server, mailbox: Arc<Mailbox>) -> OutgoingRequests {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         OutgoingRequests {
-            notifier: Arc::clone(ledger.notifier()),
-            ledger,
-            identity,
+            ledger: server.ledger.clone(),
+            identity: Arc::clone(&server.identity),
+            notifier: Arc::clone(&server.notifier),
             mailbox,
-            end_to_end: EndToEnd::new(started, (seed >> 32) as u32),
+            end_to_end: EndToEnd::new(started, (server.next_seed() >> 32) as u32),
             asked: HashMap::new(),
             next: 0,
         }
@@ -107,17 +102,17 @@ impl OutgoingRequests {
     pub(super) fn answered(&mut self, token: u64, answer: &Message<'_>) {
         let Some(request_of_ours) = self.asked.remove(&token) else { return };
         let code = answer.find(avp::RESULT_CODE).and_then(|avp| avp.u32().ok());
-        let fate = match code {
+        let result = match code {
             Some(result_code::SUCCESS | result_code::LIMITED_SUCCESS) => RequestResult::Agreed,
             Some(result_code::UNKNOWN_SESSION_ID) => RequestResult::Unknown,
             _ => RequestResult::Refused,
         };
-        self.notifier.count(fate);
-        if fate == RequestResult::Unknown {
+        self.notifier.count(result);
+        if result == RequestResult::Unknown {
             let session = request_of_ours.session;
             self.ledger.ask(request_of_ours.shard, move |shard| shard.end_sessions([session]));
         }
-        if fate == RequestResult::Refused {
+        if result == RequestResult::Refused {
             tracing::debug!(ask = ?request_of_ours.ask, client = %request_of_ours.client.host, ?code, "a client refused what it was asked");
         }
     }
@@ -128,8 +123,8 @@ impl OutgoingRequests {
         if let Some(request_of_ours) = self.asked.remove(&token) {
             self.notifier.count(RequestResult::Unanswered);
             if request_of_ours.tries + 1 < TRIES_MAX {
-                SessionRequest { tries: request_of_ours.tries + 1, ..request_of_ours }
-                    .ask_again(&self.ledger);
+                let again = SessionRequest { tries: request_of_ours.tries + 1, ..request_of_ours };
+                self.notifier.ask_again(again, &self.ledger);
             }
         }
     }

@@ -3,10 +3,10 @@
 use super::ask::SessionHolder;
 use super::config::PeerRule;
 use super::connect::Remote;
-use crate::ledger::runtime_rules::RuntimeRules;
 use arc_swap::ArcSwap;
 use diameter::peer::{Capabilities, Peer};
 use diameter::result_code;
+use ledger::runtime_rules::RuntimeRules;
 use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
@@ -25,7 +25,7 @@ pub(super) struct Peers {
 }
 
 /// How a peer is let in.
-pub(super) enum Admission {
+pub(super) enum Admittance {
     /// At once.
     Now(PeerSlot),
     /// We connect to it too: which connection stays is decided there.
@@ -130,7 +130,7 @@ impl Peers {
         peer: &Capabilities,
         from: IpAddr,
         transport: Transport,
-    ) -> Result<Admission, NotAdmitted> {
+    ) -> Result<Admittance, NotAdmitted> {
         let by_tls = transport == Transport::Tls;
         let rules = self.rules.load();
         let is_known = match &rules[..] {
@@ -149,8 +149,8 @@ impl Peers {
             return Err(NotAdmitted { result_code: result_code::UNKNOWN_PEER, text });
         }
         match self.remotes.load().get(&Peer::key(&peer.origin_host)) {
-            Some(remote) => Ok(Admission::Judged(Arc::clone(remote))),
-            None => self.place(peer, from, transport).map(Admission::Now),
+            Some(remote) => Ok(Admittance::Judged(Arc::clone(remote))),
+            None => self.place(peer, from, transport).map(Admittance::Now),
         }
     }
 

@@ -1,10 +1,10 @@
 //! G-S-U-Pool-Reference: what is granted is shared by the services of the session (RFC 8506, sections 5.1.2
 //! and 8.30).
 
-use crate::ledger::request::{Units, Weights};
 use diameter::credit::UnitType;
 use diameter::dictionary::avp;
 use diameter::write::Writer;
+use ledger::request::{Units, Weights};
 
 /// The only pool of a session.
 const POOL: u32 = 1;

@@ -3,11 +3,6 @@
 use super::amounts;
 use super::answer::{Asked, Keep};
 use super::request_template::{Common, RequestTemplates, Span, Spans};
-use crate::ledger::client::{Client, Opener};
-use crate::ledger::hash::{Beginning, OriginHost};
-use crate::ledger::key::KEY_OCTETS_MAX;
-use crate::ledger::request::{Destination, ServiceContext};
-use crate::ledger::{Hash128, HashKey, KeyKind, Kind, NewRequest, Service, Units};
 use diameter::check::Fault;
 use diameter::credit::request::UsedUnits;
 use diameter::credit::{
@@ -17,6 +12,11 @@ use diameter::credit::{
 use diameter::dictionary::{application, avp};
 use diameter::message::Message;
 use diameter::result_code;
+use ledger::client::{Client, Opener};
+use ledger::hash::{Beginning, OriginHost};
+use ledger::key::KEY_OCTETS_MAX;
+use ledger::request::{Destination, ServiceContext};
+use ledger::{Hash128, HashKey, KeyKind, Kind, NewRequest, Service, Units};
 use std::sync::Arc;
 
 /// Services of one request.

@@ -4,11 +4,11 @@
 use super::answer::{self, Context, Identity};
 use super::answer_cache::AnswerCache;
 use super::read::{Reading, RequestReader};
-use crate::ledger::batch::{Batch, account_hash};
-use crate::ledger::request::{Answer, result};
-use crate::ledger::shard_threads::{Ledger, Receiver, Refused};
 use diameter::message::Message;
 use diameter::peer::{Answers, Connection, Incoming};
+use ledger::batch::{Batch, account_hash};
+use ledger::request::{Answer, result};
+use ledger::shard_threads::{Ledger, Receiver, Refused};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tokio::sync::Notify;
@@ -22,10 +22,10 @@ const CHUNK_OCTETS_KEPT: usize = 256 * 1024;
 const ANSWER_OCTETS: usize = 224;
 
 /// Where a connection's batches come back to.
-#[derive(Default)]
-pub(super) struct BatchInbox {
+struct BatchInbox {
     batches: Mutex<Vec<(usize, Batch)>>,
-    pub(super) notify: Notify,
+    /// The connection's.
+    notify: Arc<Notify>,
 }
 
 impl Receiver for BatchInbox {
@@ -66,8 +66,9 @@ pub(super) struct RequestDispatcher {
 }
 
 impl RequestDispatcher {
-    pub(super) fn new(ledger: Ledger, identity: Arc<Identity>) -> RequestDispatcher {
-        let inbox = Arc::new(BatchInbox::default());
+    /// `notify` wakes the connection when batches came back.
+    pub(super) fn new(ledger: Ledger, identity: Arc<Identity>, notify: Arc<Notify>) -> RequestDispatcher {
+        let inbox = Arc::new(BatchInbox { batches: Mutex::default(), notify });
         let open = (0..ledger.shards()).map(|_| Batch::default()).collect();
         RequestDispatcher {
             reader: RequestReader::new(ledger.key(), identity.origin().host, identity.origin().realm),
@@ -88,10 +89,6 @@ impl RequestDispatcher {
     /// The peer at the other end is this one, at this start of its.
     pub(super) fn meet(&mut self, origin_host: &str, state_id: Option<u32>) {
         self.reader.meet(origin_host, state_id);
-    }
-
-    pub(super) fn inbox(&self) -> Arc<BatchInbox> {
-        Arc::clone(&self.inbox)
     }
 
     /// A message of an open peer.

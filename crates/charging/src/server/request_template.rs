@@ -10,13 +10,13 @@
 
 use super::amounts::Amount;
 use super::answer::Keep;
-use crate::ledger::client::Client;
-use crate::ledger::request::ServiceContext;
-use crate::ledger::{Hash128, KeyKind, Kind as LedgerKind, OriginHost, Service};
 use diameter::avp::{Avp, AvpName, Avps};
 use diameter::dictionary::{self, Kind, avp};
 use diameter::header::HEADER_OCTETS;
 use diameter::message::Message;
+use ledger::client::Client;
+use ledger::request::ServiceContext;
+use ledger::{Hash128, KeyKind, Kind as LedgerKind, OriginHost, Service};
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@ use crate::http::problem::HttpResult;
 use crate::http::recipients::stream::IMPORTS_MAX;
 use crate::http::request::body::BodyLimits;
 use crate::http::request::json::JsonNode;
-use crate::http::{Deps, Forwarding, HttpConfig};
+use crate::http::{Deps, Forwarding, HttpConfig, LedgerAccess};
 use arc_swap::ArcSwap;
 use axum::body::Body;
 use axum::extract::FromRef;
@@ -69,8 +69,8 @@ pub(crate) struct AppState {
     pub clock: Clock,
     pub defaults: Arc<ArcSwap<Defaults>>,
     pub links: Arc<AnswerLinks>,
-    /// Accounts, where there is a ledger.
-    pub books: Option<charging::books::Books>,
+    /// The ledger, where there is one.
+    pub ledger: Option<LedgerAccess>,
     pub forwarding: Option<Forwarding>,
     pub auth: AuthState,
     pub bodies: BodyLimits,
@@ -92,7 +92,7 @@ impl App {
             clock: deps.clock,
             defaults: deps.defaults,
             links: deps.links,
-            books: deps.books,
+            ledger: deps.ledger,
             forwarding: deps.forwarding,
             auth: AuthState::new(config),
             bodies: BodyLimits::new(limits.body_octets_max),

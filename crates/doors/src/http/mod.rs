@@ -109,12 +109,21 @@ pub struct Deps {
     pub defaults: Arc<ArcSwap<channels::Defaults>>,
     /// Reads the config again.
     pub reload: Option<Reload>,
-    /// Accounts, where there is a ledger.
-    pub books: Option<charging::books::Books>,
+    /// The ledger, where there is one.
+    pub ledger: Option<LedgerAccess>,
     /// Renders metrics.
     pub metrics: Option<PrometheusHandle>,
     /// Forwards requests to the leading process; nothing if this is the only process.
     pub forwarding: Option<Forwarding>,
+}
+
+/// The ledger as the API shows it.
+#[derive(Clone)]
+pub struct LedgerAccess {
+    /// Its accounts, prices and rules.
+    pub books: ledger::books::Books,
+    /// The connected Diameter peers, from which its sessions come.
+    pub peers: Arc<charging::session_notifier::SessionNotifier>,
 }
 
 /// Reads the config again: resolves to the changes in words, or to the problems of the config, line by line.

@@ -1,8 +1,8 @@
 //! After a run: every account against the verified answers, and the audit of the ledger.
 
 use super::{BALANCE, request};
-use charging::books::{Books, PAGE_MAX};
-use charging::ledger::{Ledger, Options, audit};
+use ledger::books::{Books, PAGE_MAX};
+use ledger::{Ledger, Options, audit};
 use std::collections::HashMap;
 use std::path::Path;
 

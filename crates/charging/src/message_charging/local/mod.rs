@@ -7,10 +7,10 @@ mod settle;
 mod tests;
 
 use super::EMERGENCY_WAITS;
-use crate::ledger::batch::account_hash;
-use crate::ledger::request::{Destination, MessageKey, ServiceContext, result};
-use crate::ledger::shard_threads::once;
-use crate::ledger::{Batch, KeyKind, Kind, Ledger, NewRequest, PackedKey, Refused};
+use ledger::batch::account_hash;
+use ledger::request::{Destination, MessageKey, ServiceContext, result};
+use ledger::shard_threads::once;
+use ledger::{Batch, KeyKind, Kind, Ledger, NewRequest, PackedKey, Refused};
 use records::{Bill, BillItem, Funding, Unpaid};
 use std::time::Duration;
 

@@ -2,14 +2,14 @@
 
 use super::pending_receipt_topic::PendingReceiptTopic;
 use super::{MessageCharging, Payer};
-use crate::ledger::request::{MessageKey, result};
-use crate::ledger::shard::Shard;
-use crate::ledger::{Batch, Kind};
 use crate::message_charging::ChargeId;
 use crate::message_charging::backend::{ChargingBackend, DecidedRecord, SettledRecord};
 use crate::message_charging::settlement::{Change, Decision, Settlement};
 use crate::message_charging::settler::{self, Settling};
 use bus::{Bus, BusError};
+use ledger::request::{MessageKey, result};
+use ledger::shard::Shard;
+use ledger::{Batch, Kind};
 use records::{AlertNo, EndpointNo};
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 use super::*;
-use crate::books::{AccountId, AccountView, Books, LedgerPlace};
-use crate::ledger::{Options, shared};
 use crate::message_charging::settler::{self, Settling};
 use bus::embedded::{Embedded, Options as BusOptions};
 use bus::{Bus, Topic};
+use ledger::books::{AccountId, AccountView, Books, LedgerPlace};
+use ledger::{Options, shared};
 use records::{
     AlertNo, AttemptRef, AttemptResult, EndpointNo, NotTried, OUTCOMES, Outcome, Receipt, ReceiptState,
     Timestamp, encode_outcomes, mail_key,
@@ -175,7 +175,7 @@ impl TestLedger {
     fn audit(self) {
         self.ledger.stop();
         let report = match &self.kept {
-            LedgerPlace::Folder(folder) => crate::ledger::audit(folder).unwrap(),
+            LedgerPlace::Folder(folder) => ledger::audit(folder).unwrap(),
             LedgerPlace::Shared(log) => shared::read::audit(log).unwrap(),
         };
         assert!(report.is_exact(), "{report:#?}");

@@ -1,5 +1,5 @@
 use super::*;
-use crate::ledger::request::Weights;
+use ledger::request::Weights;
 use proptest::prelude::*;
 
 /// Octets of an AVP: `session` or proxies as they stand in a request.

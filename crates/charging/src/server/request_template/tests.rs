@@ -1,9 +1,9 @@
 use super::super::read::{Reading, RequestReader};
 use super::*;
-use crate::ledger::HashKey;
 use diameter::dictionary::{application, command};
 use diameter::header::CommandFlags;
 use diameter::write::Writer;
+use ledger::HashKey;
 use proptest::prelude::*;
 
 const KEY: HashKey = HashKey([5, 6]);

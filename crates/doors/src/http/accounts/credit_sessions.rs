@@ -10,7 +10,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use charging::books::{AccountId, Ended, SessionPlace, SessionView};
+use ledger::books::{AccountId, Ended, SessionPlace, SessionView};
 use serde_json::{Value, json};
 
 /// Those of one account.
@@ -47,7 +47,7 @@ pub(crate) async fn end(
     let nobody = || HttpProblem::new(ProblemKind::NotFound, "there is no such session");
     let place = SessionPlace::parse(&id).ok_or_else(nobody)?;
     let ended = books(&app)?.end_session(place).await.map_err(|error| match error {
-        charging::books::BooksError::Unknown => nobody(),
+        ledger::books::BooksError::Unknown => nobody(),
         other => problem(other),
     })?;
     let word = match ended {

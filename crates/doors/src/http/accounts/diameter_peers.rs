@@ -1,6 +1,7 @@
 //! Diameter peers: the connected ones, and rules that admit more peers than those of the config.
 
-use crate::http::accounts::books;
+use crate::http::LedgerAccess;
+use crate::http::accounts::{access, books};
 use crate::http::app::App;
 use crate::http::auth::Caller;
 use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
@@ -13,9 +14,9 @@ use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use charging::ledger::runtime_rules::{PeerSpec, Settings};
 use charging::server::PeerRule;
 use charging::session_notifier::PeerView;
+use ledger::runtime_rules::{PeerSpec, RuntimeSettings};
 use serde_json::{Value, json};
 use std::io;
 
@@ -27,8 +28,8 @@ const ADDRESSES_MAX: usize = 64;
 const RULES_MAX: usize = 1_000;
 
 pub(crate) async fn list(State(app): State<App>, _: Caller) -> HttpResult<Json<Value>> {
-    let books = books(&app)?;
-    let items: Vec<Value> = books.ledger().notifier().peers().iter().map(view).collect();
+    let LedgerAccess { books, peers } = access(&app)?;
+    let items: Vec<Value> = peers.peers().iter().map(view).collect();
     let rules = books.ledger().kept().get().peers;
     Ok(Json(json!({"items": items, "next": null, "rules": rules})))
 }
@@ -92,8 +93,8 @@ impl From<io::Error> for RulesRefused {
 /// A file is synced: not on a thread that others wait for.
 async fn change(
     app: &App,
-    change: impl FnOnce(&mut Settings) -> Result<(), RulesRefused> + Send + 'static,
-) -> HttpResult<Settings> {
+    change: impl FnOnce(&mut RuntimeSettings) -> Result<(), RulesRefused> + Send + 'static,
+) -> HttpResult<RuntimeSettings> {
     let kept = books(app)?.ledger().kept().clone();
     let changed = tokio::task::spawn_blocking(move || kept.change(change)).await;
     let changed = changed.map_err(|error| HttpProblem::new(ProblemKind::Internal, error.to_string()))?;

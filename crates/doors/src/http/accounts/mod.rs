@@ -8,6 +8,7 @@ pub(crate) mod credit_sessions;
 pub(crate) mod diameter_peers;
 pub(crate) mod tariffs;
 
+use crate::http::LedgerAccess;
 use crate::http::app::App;
 use crate::http::auth::Caller;
 use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
@@ -23,8 +24,8 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
-use charging::books::{AccountId, AccountView, Books, BooksError};
-use charging::records::{Record, Search};
+use ledger::books::{AccountId, AccountView, Books, BooksError};
+use ledger::records::{Record, Search};
 use serde_json::{Value, json};
 
 /// Characters of an id that are read at all.
@@ -237,8 +238,12 @@ fn in_path(text: &str) -> HttpResult<AccountId> {
 }
 
 pub(super) fn books(app: &App) -> HttpResult<Books> {
+    access(app).map(|ledger| ledger.books)
+}
+
+pub(super) fn access(app: &App) -> HttpResult<LedgerAccess> {
     let none = "there is no ledger: [charging] mode = \"ledger\" or [diameter] in the config opens one";
-    app.books.clone().ok_or_else(|| HttpProblem::new(ProblemKind::NotFound, none))
+    app.ledger.clone().ok_or_else(|| HttpProblem::new(ProblemKind::NotFound, none))
 }
 
 pub(super) fn problem(error: BooksError) -> HttpProblem {

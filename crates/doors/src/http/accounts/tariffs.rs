@@ -12,9 +12,9 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use charging::ledger::tariff::TARIFFS_MAX;
-use charging::ledger::tariff_spec::{Price, TariffSpec};
-use charging::ledger::{Ledger, Prices, RulesError};
+use ledger::tariff::TARIFFS_MAX;
+use ledger::tariff_spec::{Price, TariffSpec};
+use ledger::{Ledger, Prices, RulesError};
 use serde_json::json;
 use std::io;
 

@@ -86,7 +86,7 @@ impl TestServer {
             platforms: platforms.clone(),
             defaults: defaults.clone(),
             reload,
-            books: None,
+            ledger: None,
             metrics: None,
             forwarding: None,
         };
