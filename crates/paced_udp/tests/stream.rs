@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use pace::{Profile, Rule};
+use pace::{PacingRule, Profile};
 use paced_udp::PacedUdpError;
 use paced_udp::control::{Control, ask};
 use paced_udp::receiver::{BUFFER, Ended, GapBin, ReceiveOptions, Receiver, StreamReport, Until};
@@ -30,7 +30,7 @@ fn sending(to: SocketAddr, profile: &str) -> SendOptions {
         to,
         mss: 1472,
         profile: Profile::parse(profile, |_| Err("no files here".to_owned())).unwrap(),
-        rule: Rule::default(),
+        rule: PacingRule::default(),
         threads: (1, 1),
         crewing: Scaling::Fixed,
         burst_max: None,

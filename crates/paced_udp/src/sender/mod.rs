@@ -12,7 +12,7 @@ use crate::error::PacedUdpError;
 use crate::payload::{FileFeed, Reading};
 use crate::socket::Rung;
 use crate::wire::{Counted, HEAD, Key, MSS_MAX, MSS_MIN};
-use pace::{Profile, Rule};
+use pace::{PacingRule, Profile};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ pub struct SendOptions {
     /// The rate asked for over time, in bits of such packets a second.
     pub profile: Profile,
     /// How being late is dealt with.
-    pub rule: Rule,
+    pub rule: PacingRule,
     /// Threads to begin with, and at most; the most is held to the processors this process may use.
     pub threads: (usize, usize),
     /// Who decides between them.

@@ -6,7 +6,7 @@ use crate::payload::{Filled, PayloadSource};
 use crate::socket::{Outbox, ReadyClock, Rung, SendError, now_ns, thread_cpu, tighten_timer};
 use crate::wait::Wait;
 use crate::wire::{HEAD, Head};
-use pace::{Gaps, Interval, Pacer, Rule};
+use pace::{Gaps, Interval, Pacer, PacingRule};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -94,7 +94,7 @@ pub struct Beginning {
     /// The stream it belongs to.
     pub stream: u32,
     /// How it deals with being late.
-    pub rule: Rule,
+    pub rule: PacingRule,
     /// Its first burst is due then.
     pub first: Instant,
     /// What its packets carry.

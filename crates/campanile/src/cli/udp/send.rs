@@ -4,7 +4,7 @@ use super::super::{Failure, Outcome, print};
 use super::args::{RuleName, RungName, Send};
 use super::page::{self, Page};
 use super::{key, on_interrupt, range, shown};
-use pace::{Profile, Rule, parse_bit_rate};
+use pace::{PacingRule, Profile, parse_bit_rate};
 use paced_udp::control::Control;
 use paced_udp::sender::{Scaling, SendOptions, Sender, SenderControl, Summary, THREADS_MAX, View};
 use paced_udp::socket::Rung;
@@ -76,9 +76,9 @@ fn options(args: &Send) -> Result<SendOptions, Failure> {
         mss: args.mss,
         profile,
         rule: match args.rule {
-            RuleName::Bounded => Rule::Bounded { debt },
-            RuleName::CatchUp => Rule::CatchUp,
-            RuleName::Capped => Rule::Capped,
+            RuleName::Bounded => PacingRule::Bounded { debt },
+            RuleName::CatchUp => PacingRule::CatchUp,
+            RuleName::Capped => PacingRule::Capped,
         },
         threads,
         crewing: if is_managed { Scaling::Learned } else { Scaling::Fixed },
