@@ -53,7 +53,7 @@ impl Machine for smpp::session::Session {
         smpp::session::Session::wants_input(self)
     }
     fn is_finished(&self) -> bool {
-        self.state() == smpp::session::State::Closed
+        self.state() == smpp::session::SessionState::Closed
     }
 }
 
