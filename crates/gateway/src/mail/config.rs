@@ -6,7 +6,7 @@ use crate::context::Problem;
 use crate::route_loop::{RouteSettings, Step};
 use net::{TlsClient, TlsClientSettings};
 use settings::Secret;
-use smtp::client::{Options, Timeouts, Tls};
+use smtp::client::{ClientOptions, Timeouts, TlsMode};
 use smtp::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub struct MailRoute {
     /// `host:port` of the relay.
     pub address: String,
     /// When the connection becomes secure.
-    pub tls: Tls,
+    pub tls: TlsMode,
     /// PEM certificates trusted beside the world's roots.
     pub ca_file: Option<PathBuf>,
     /// The name in the relay's certificate, where it is not the address's host.
@@ -60,7 +60,7 @@ impl Default for MailRoute {
         MailRoute {
             name: String::new(),
             address: String::new(),
-            tls: Tls::None,
+            tls: TlsMode::None,
             ca_file: None,
             server_name: None,
             username: None,
@@ -79,12 +79,12 @@ impl Default for MailRoute {
 
 impl MailRoute {
     /// How its sessions are.
-    pub(super) fn options(&self) -> Options {
+    pub(super) fn options(&self) -> ClientOptions {
         let from = parse_author(&self.from).ok();
         let domain = from.as_ref().map_or("localhost", |(_, path)| path.domain());
         let credentials =
             self.username.clone().zip(self.password.as_ref().map(|word| word.reveal().to_owned()));
-        Options {
+        ClientOptions {
             hello: self.hello.clone().unwrap_or_else(|| domain.to_owned()),
             tls: self.tls,
             credentials,
@@ -142,7 +142,7 @@ impl RouteSettings for MailRoute {
         check("hello", self.hello.as_deref().and_then(|name| wrong_domain(name, DOMAIN_OCTETS_MAX)));
         let alone = self.username.is_some() != self.password.is_some();
         check("username", alone.then(|| "username and password belong together".to_owned()));
-        if self.tls == Tls::None {
+        if self.tls == TlsMode::None {
             let idle = |given: bool| given.then(|| "is of no use with tls = \"none\"".to_owned());
             check("ca_file", idle(self.ca_file.is_some()));
             check("server_name", idle(self.server_name.is_some()));
@@ -249,7 +249,7 @@ mod tests {
         let more = MailRoute {
             address: "[::1]:587".to_owned(),
             from: "alerts@city.example".to_owned(),
-            tls: Tls::StartTls,
+            tls: TlsMode::StartTls,
             server_name: Some("mx.example".to_owned()),
             username: Some("u".to_owned()),
             password: Some(Secret::from("p")),
@@ -283,7 +283,7 @@ mod tests {
             ("domain", &|r| r.domain = Some("in city.example".to_owned())),
             ("hello", &|r| r.hello = Some("x\r\nMAIL".to_owned())),
             ("username", &|r| r.username = Some("u".to_owned())),
-            ("ca_file", &|r| (r.tls, r.ca_file) = (Tls::Implicit, Some(PathBuf::from("/nowhere.pem")))),
+            ("ca_file", &|r| (r.tls, r.ca_file) = (TlsMode::Implicit, Some(PathBuf::from("/nowhere.pem")))),
             ("server_name", &|r| r.server_name = Some("mx".to_owned())),
         ];
         for (field, change) in cases {

@@ -24,7 +24,7 @@ mod tests;
 
 pub use config::MailRoute;
 pub use keys::{MailKeys, ReplyDomain};
-pub use smtp::client::{Timeouts, Tls};
+pub use smtp::client::{Timeouts, TlsMode};
 pub use tag::{Purpose, Tags};
 
 #[cfg(test)]
@@ -64,7 +64,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(30);
 /// # Errors
 /// Everything that is wrong with its settings.
 pub fn start(config: MailRoute, context: &GatewayContext) -> Result<Running, Vec<Problem>> {
-    if config.tls == Tls::None && config.username.is_some() {
+    if config.tls == TlsMode::None && config.username.is_some() {
         tracing::warn!(route = config.name, "the password goes over the network as it is: tls is \"none\"");
     }
     route_loop::start::<MailSessions>(config, context)
@@ -135,8 +135,8 @@ impl RouteSessions for MailSessions {
         let letterhead =
             settings.letterhead(Tags::new(&context.signing_key)).map_err(|problem| vec![problem])?;
         let tls = match settings.tls {
-            Tls::None => None,
-            Tls::StartTls | Tls::Implicit => Some(
+            TlsMode::None => None,
+            TlsMode::StartTls | TlsMode::Implicit => Some(
                 TlsClient::new(&settings.tls_settings())
                     .map_err(|error| vec![Problem { field: "ca_file", reason: error.to_string() }])?,
             ),
@@ -285,7 +285,7 @@ async fn wait_for_work(relay: &Relay) -> MailJob {
 async fn session(relay: &Arc<Relay>, job: Option<MailJob>, up: bool, stop: &mut Stop) -> Ending {
     let peer = relay.peer();
     let config = &peer.config;
-    let tls = peer.tls.as_ref().filter(|_| config.tls == Tls::Implicit);
+    let tls = peer.tls.as_ref().filter(|_| config.tls == TlsMode::Implicit);
     let connected = tokio::select! {
         connected = connect(&config.address, tls, CONNECT_MAX) => connected.map_err(|error| error.to_string()),
         () = stop.wait() => Err("the route was stopped".to_owned()),

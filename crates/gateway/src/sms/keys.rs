@@ -2,7 +2,7 @@
 
 use super::SmsRoute;
 use super::config::{Binding, Numbering, SessionPolicy, Source as SmsSource};
-use crate::mail::Tls;
+use crate::mail::TlsMode;
 use crate::route_keys::RouteKeys;
 use crate::surroundings::Surroundings;
 use crate::tls_words::TlsWords;
@@ -197,7 +197,7 @@ impl Format for TlsSwitch {
     type Value = bool;
 
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<bool> {
-        TlsWords::read(node, path, problems).map(|tls| tls != Tls::None)
+        TlsWords::read(node, path, problems).map(|tls| tls != TlsMode::None)
     }
 
     fn write(value: &bool) -> Option<String> {
