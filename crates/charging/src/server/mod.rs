@@ -40,7 +40,7 @@ use ask::Asking;
 use connect::{Attached, Remote};
 use connection::{DiameterConnection, PeerAdmission};
 use diameter::dictionary::application;
-use diameter::peer::{Application, Config, Connection, Start};
+use diameter::peer::{Application, Connection, ConnectionConfig, Start};
 use net::{Cores, Link, Listener, Stream, TlsServer, drive};
 use outgoing_requests::OutgoingRequests;
 use peers::Peers;
@@ -78,9 +78,9 @@ impl std::error::Error for ServerError {}
 /// What all connections have in common.
 struct Server {
     ledger: Ledger,
-    config: Arc<Config>,
+    config: Arc<ConnectionConfig>,
     /// Of connections that we begin.
-    connecting: Arc<Config>,
+    connecting: Arc<ConnectionConfig>,
     identity: Arc<Identity>,
     peers: Arc<Peers>,
     stop: watch::Sender<bool>,
@@ -237,7 +237,7 @@ impl Running {
     }
 
     /// Serves whoever connects here; `sctp` is the machine's settings where it is SCTP.
-    fn serve(&mut self, listener: Listener, tls: Option<TlsServer>, sctp: Option<Arc<Config>>) {
+    fn serve(&mut self, listener: Listener, tls: Option<TlsServer>, sctp: Option<Arc<ConnectionConfig>>) {
         let transport = match (&tls, &sctp) {
             (Some(_), _) => Transport::Tls,
             (None, Some(_)) => Transport::Sctp,
@@ -254,7 +254,7 @@ impl Running {
     }
 }
 
-fn machine(config: &ServerConfig) -> Config {
+fn machine(config: &ServerConfig) -> ConnectionConfig {
     let mut identity = diameter::peer::Identity::new(
         &config.origin_host,
         &config.origin_realm,
@@ -266,7 +266,7 @@ fn machine(config: &ServerConfig) -> Config {
     // looks for vendor and application together (Kamailio's cdp) finds no other way to us.
     let id = application::CREDIT_CONTROL;
     identity.applications.push(Application { id, is_accounting: false, vendor });
-    let mut machine = Config::new(identity);
+    let mut machine = ConnectionConfig::new(identity);
     machine.message_octets_max = config.message_octets_max;
     machine.owed_max = config.window;
     machine.tw = config.watchdog;
@@ -277,7 +277,7 @@ fn machine(config: &ServerConfig) -> Config {
 }
 
 /// As who begins a connection.
-fn connecting(config: &ServerConfig) -> Config {
+fn connecting(config: &ServerConfig) -> ConnectionConfig {
     let mut machine = machine(config);
     if let Some(name) = &config.connects_as {
         machine.identity.origin_host.clone_from(name);
@@ -328,7 +328,7 @@ impl Drop for Alive {
 
 async fn converse(
     server: Arc<Server>,
-    config: Arc<Config>,
+    config: Arc<ConnectionConfig>,
     stream: Stream,
     peer: SocketAddr,
     transport: Transport,

@@ -18,7 +18,7 @@ pub use book::Stats;
 use crate::chance::Delay;
 use book::Book;
 use connection::{ServerConnection, Usher};
-use diameter::peer::{Application, Config, Connection, Identity, Start};
+use diameter::peer::{Application, Connection, ConnectionConfig, Identity, Start};
 use net::{Link, Stream, drive};
 use std::io;
 use std::net::SocketAddr;
@@ -94,7 +94,7 @@ impl Options {
 /// What all connections share.
 struct Shared {
     options: Options,
-    config: Arc<Config>,
+    config: Arc<ConnectionConfig>,
     book: Mutex<Book>,
     seed: AtomicU64,
 }
@@ -118,7 +118,7 @@ impl Ocs {
         let application = Application::auth(diameter::dictionary::application::CREDIT_CONTROL);
         let identity = Identity::new(&options.origin_host, &options.origin_realm, application);
         let shared = Arc::new(Shared {
-            config: Arc::new(Config::new(identity)),
+            config: Arc::new(ConnectionConfig::new(identity)),
             book: Mutex::new(Book::new(options.balance)),
             seed: AtomicU64::new(options.seed),
             options,

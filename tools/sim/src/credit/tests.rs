@@ -9,7 +9,7 @@ use diameter::credit::{Money, RequestType, Subscription, SubscriptionKind, Units
 use diameter::dictionary::avp;
 use diameter::frame::next_frame;
 use diameter::message::Message;
-use diameter::peer::{Application, Config, Connection, Event, Identity, Start};
+use diameter::peer::{Application, Connection, ConnectionConfig, Event, Identity, Start};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -25,7 +25,8 @@ struct Client(TcpStream);
 impl Client {
     async fn open(ocs: &Ocs) -> Client {
         let mut stream = TcpStream::connect(ocs.address()).await.unwrap();
-        let config = Arc::new(Config::new(Identity::new(ORIGIN.host, ORIGIN.realm, Application::auth(4))));
+        let config =
+            Arc::new(ConnectionConfig::new(Identity::new(ORIGIN.host, ORIGIN.realm, Application::auth(4))));
         let start = Start { local: [127, 0, 0, 1].into(), is_secured: false, watchdog: None, seed: 1 };
         let mut connection = Connection::connecting(config, start, None, Instant::now());
         let mut octets = Vec::new();

@@ -15,7 +15,7 @@ mod tests;
 pub use script::Script;
 
 use connection::{ClientConnection, Driver};
-use diameter::peer::{Application, Config, Connection, Identity, Start};
+use diameter::peer::{Application, Connection, ConnectionConfig, Identity, Start};
 use net::{Link, drive};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -148,7 +148,8 @@ pub async fn drill(options: Options) -> io::Result<Report> {
     let stream = net::connect(&options.connect, None, CONNECT_MAX).await.map_err(io::Error::other)?;
     let local = stream.local()?.ip();
     let application = Application::auth(diameter::dictionary::application::CREDIT_CONTROL);
-    let mut config = Config::new(Identity::new(&options.origin_host, &options.origin_realm, application));
+    let mut config =
+        ConnectionConfig::new(Identity::new(&options.origin_host, &options.origin_realm, application));
     config.window = options.at_once;
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let began = Instant::now();
