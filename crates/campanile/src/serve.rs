@@ -84,7 +84,7 @@ async fn reload(server: &mut RunningServer, file: Option<&Path>, data: &Path) ->
 }
 
 fn listed(problems: &Problems) -> Vec<engine::Problem> {
-    let one = |found: &config::Problem| {
+    let one = |found: &config::SettingsProblem| {
         problem(&format!("{}: {}", problems.place(found), found.field), &found.reason)
     };
     problems.list().iter().map(one).collect()

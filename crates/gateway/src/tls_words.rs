@@ -1,7 +1,7 @@
 //! TLS in the configuration: the words of a key `tls`, for every channel that connects.
 
 use crate::mail::TlsMode;
-use settings::{Format, Kind, Node, Problems, Schema, Word, format_one_of, read_one_of};
+use settings::{AllowedWord, Node, NodeValue, Problems, Schema, ValueFormat, format_one_of, read_one_of};
 
 /// When a connection becomes secure. `true` and `false` are read too: TLS from the first octet, and none.
 #[derive(Debug)]
@@ -16,13 +16,13 @@ const TLS: [(&str, TlsMode); 5] = [
     ("false", TlsMode::None),
 ];
 
-impl Format for TlsWords {
+impl ValueFormat for TlsWords {
     type Value = TlsMode;
 
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<TlsMode> {
         match &node.kind {
-            Kind::Bool(true) => Some(TlsMode::Implicit),
-            Kind::Bool(false) => Some(TlsMode::None),
+            NodeValue::Bool(true) => Some(TlsMode::Implicit),
+            NodeValue::Bool(false) => Some(TlsMode::None),
             _ => read_one_of(node, path, &TLS, problems),
         }
     }
@@ -32,6 +32,6 @@ impl Format for TlsWords {
     }
 
     fn schema() -> Schema {
-        Schema::Words(TLS[..3].iter().map(|(word, _)| Word { word, doc: "" }).collect())
+        Schema::Words(TLS[..3].iter().map(|(word, _)| AllowedWord { word, doc: "" }).collect())
     }
 }
