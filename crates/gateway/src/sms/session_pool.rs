@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::pace::Backoff;
-use net::{Cores, End, Link, Listener, Stream, TlsClient, connect, drive, hang_up};
+use net::{Cores, DriveEnd, Link, Listener, Stream, TlsClient, connect, drive, hang_up};
 use smpp::pdu::BindMode;
 use smpp::session::{Role, Session};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -202,7 +202,7 @@ async fn converse(
     let end = tokio::select! {
         end = drive(&mut link, &mut machine, &mut connection) => end,
         // The carrier does not even answer the unbind.
-        () = overdue(&mut stopping, config.drain) => End::Finished,
+        () = overdue(&mut stopping, config.drain) => DriveEnd::Finished,
     };
     hang_up(&mut machine, &mut connection);
     let why = words(&connection.end, &end);
@@ -280,10 +280,10 @@ async fn overdue(stopping: &mut Stop, drain: Duration) {
     tokio::time::sleep(drain * 3).await;
 }
 
-fn words(ending: &Ending, end: &End) -> String {
+fn words(ending: &Ending, end: &DriveEnd) -> String {
     match (ending.refused, ending.reason, end) {
         (Some(status), ..) => format!("the carrier refused the bind: {status}"),
-        (None, _, End::Broken(error)) => format!("the connection broke: {error}"),
+        (None, _, DriveEnd::Broken(error)) => format!("the connection broke: {error}"),
         (None, Some(reason), _) => reason.to_string(),
         (None, None, _) => "the connection went away".to_owned(),
     }
