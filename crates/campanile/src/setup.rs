@@ -159,7 +159,7 @@ pub struct SharedServers {
     /// `nats://…`
     pub bus: String,
     /// How it is spoken to.
-    pub nats: bus::nats::Options,
+    pub nats: bus::nats::NatsOptions,
     /// This process.
     pub node: NodeSetup,
 }

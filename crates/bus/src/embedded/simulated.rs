@@ -1,7 +1,7 @@
 //! A disk in memory that can be filled, failed, held up, and whose power can be cut: what was not synced is
 //! then there or not, sector by sector and entry by entry, as a seed decides.
 
-use super::clock::Clock;
+use super::clock::MonotonicClock;
 use super::disk::{Disk, DiskFile, FolderEntry};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -493,7 +493,7 @@ impl Moved {
     }
 }
 
-impl Clock for Moved {
+impl MonotonicClock for Moved {
     fn now(&self) -> Instant {
         self.begin + *self.since.lock().unwrap()
     }

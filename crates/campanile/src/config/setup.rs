@@ -94,13 +94,17 @@ impl Config {
                 ..store::postgres::Options::default()
             },
             bus: bus.url.clone(),
-            nats: bus::nats::Options {
+            nats: bus::nats::NatsOptions {
                 prefix: bus.prefix.clone(),
                 replicas: bus.replicas as usize,
                 lease: self.node.lease,
                 credentials: self.nats_credentials(data),
-                tls: bus::nats::Tls { required: bus.tls, roots: below(&bus.ca_file), ..Default::default() },
-                ..bus::nats::Options::default()
+                tls: bus::nats::NatsTls {
+                    required: bus.tls,
+                    roots: below(&bus.ca_file),
+                    ..Default::default()
+                },
+                ..bus::nats::NatsOptions::default()
             },
             node: self.node_setup(),
         }))

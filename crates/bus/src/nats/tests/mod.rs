@@ -13,8 +13,8 @@ mod conformance {
 /// Longer than a machine stands still, and short enough to be waited for where a member dies.
 const TEST_LEASE: Duration = Duration::from_secs(40);
 
-fn options(replicas: usize) -> Options {
-    Options { replicas, lease: TEST_LEASE, connected_within: PATIENCE, ..Options::default() }
+fn options(replicas: usize) -> NatsOptions {
+    NatsOptions { replicas, lease: TEST_LEASE, connected_within: PATIENCE, ..NatsOptions::default() }
 }
 
 /// A server of a test's own; every bus is another connection, as of another process.

@@ -4,15 +4,15 @@ use super::*;
 use crate::conformance::{LONG, all_from, append_each, indexes, soon, take, texts, until};
 use crate::{BusError, GroupSettings};
 
-fn refused(url: &str, options: Options) -> BusError {
+fn refused(url: &str, options: NatsOptions) -> BusError {
     match open(url, options) {
         Ok(_) => panic!("{url} was taken"),
         Err(error) => error,
     }
 }
 
-fn quick(credentials: Credentials) -> Options {
-    Options { credentials, ..options(1) }
+fn quick(credentials: Credentials) -> NatsOptions {
+    NatsOptions { credentials, ..options(1) }
 }
 
 #[test]
@@ -88,11 +88,11 @@ async fn over_tls_only_a_server_that_a_trusted_authority_vouches_for_is_taken() 
     let server = Server::start_with(&servers::nats::program(), &rules);
     let url = server.url();
     let opened = tokio::task::spawn_blocking(move || {
-        let tls = |roots| Tls { required: true, roots, identity: None };
+        let tls = |roots| NatsTls { required: true, roots, identity: None };
         let briefly = Duration::from_secs(1);
-        let unknown = Options { tls: tls(None), connected_within: briefly, ..options(1) };
+        let unknown = NatsOptions { tls: tls(None), connected_within: briefly, ..options(1) };
         assert!(matches!(refused(&url, unknown), BusError::Unreachable { .. }));
-        open(&url, Options { tls: tls(Some(certificate)), ..options(1) }).expect("trusted")
+        open(&url, NatsOptions { tls: tls(Some(certificate)), ..options(1) }).expect("trusted")
     });
     let bus = opened.await.expect("no panic");
     assert_eq!(append_each(&*bus.topic("t").unwrap(), &["a"]).await, 0);
@@ -112,7 +112,7 @@ async fn an_append_over_a_batch_is_refused_and_the_largest_is_one() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn processes_with_other_leases_share_a_group() {
     let server = Server::start();
-    let with = |lease| open(&server.url(), Options { lease, ..options(1) }).expect("a bus");
+    let with = |lease| open(&server.url(), NatsOptions { lease, ..options(1) }).expect("a bus");
     let (short, long) = (with(TEST_LEASE), with(TEST_LEASE * 3));
     let topic = short.topic("t").unwrap();
     append_each(&*topic, &["a", "b", "c", "d"]).await;
@@ -139,7 +139,7 @@ async fn processes_with_other_leases_share_a_group() {
 async fn what_is_held_longer_than_the_servers_wait_stays_held_and_goes_on_when_its_process_ends() {
     let server = Server::start();
     let wait = Duration::from_secs(15);
-    let with = || open(&server.url(), Options { lease: wait, ..options(1) }).expect("a bus");
+    let with = || open(&server.url(), NatsOptions { lease: wait, ..options(1) }).expect("a bus");
     let (holder, other) = (with(), with());
     append_each(&*holder.topic("t").unwrap(), &["a"]).await;
     let (held, waits) = (holder.group("t", "g").unwrap(), other.group("t", "g").unwrap());
@@ -191,7 +191,7 @@ async fn an_append_whose_answer_is_late_stands_there_once() {
 async fn names_of_one_installation_are_not_seen_by_another() {
     let server = Server::start();
     let with = |prefix: &str| {
-        open(&server.url(), Options { prefix: prefix.to_owned(), ..options(1) }).expect("a bus")
+        open(&server.url(), NatsOptions { prefix: prefix.to_owned(), ..options(1) }).expect("a bus")
     };
     let (one, other) = (with("one"), with("one-t"));
     append_each(&*one.topic("t").unwrap(), &["a"]).await;

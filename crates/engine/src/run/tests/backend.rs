@@ -156,7 +156,7 @@ async fn nats(prefix: &str) -> Arc<dyn bus::Bus> {
     let prefix = prefix.to_owned();
     let open = move || {
         let server = SERVER.get_or_init(servers::nats::Server::start);
-        let options = bus::nats::Options { prefix, lease: Duration::from_secs(10), ..Default::default() };
+        let options = bus::nats::NatsOptions { prefix, lease: Duration::from_secs(10), ..Default::default() };
         bus::nats::open(&server.url(), options).unwrap()
     };
     tokio::task::spawn_blocking(open).await.unwrap()

@@ -74,7 +74,7 @@ impl TestProcesses for OverNats {
     fn bus(&self) -> Arc<dyn Bus> {
         let url = self.server.lock().unwrap().url();
         let options =
-            bus::nats::Options { lease: self.lease, connected_within: PATIENCE, ..Default::default() };
+            bus::nats::NatsOptions { lease: self.lease, connected_within: PATIENCE, ..Default::default() };
         bus::nats::open(&url, options).unwrap()
     }
     fn lease(&self) -> Duration {
