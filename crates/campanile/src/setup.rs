@@ -155,7 +155,7 @@ pub struct SharedServers {
     /// `postgres://…`
     pub store: gateway::Secret,
     /// How it is spoken to.
-    pub postgres: store::postgres::Options,
+    pub postgres: store::postgres::PostgresOptions,
     /// `nats://…`
     pub bus: String,
     /// How it is spoken to.

@@ -40,8 +40,9 @@ pub async fn open(setup: &Setup) -> Result<Opened, String> {
             let options = bus::embedded::Options { fsync: *fsync, ..bus::embedded::Options::default() };
             let bus =
                 bus::embedded::open(setup.data.join(bus), options).map_err(|error| error.to_string())?;
-            let store = store::sqlite::open(&setup.data.join(database), &store::sqlite::Options::default())
-                .map_err(|error| error.to_string())?;
+            let store =
+                store::sqlite::open(&setup.data.join(database), &store::sqlite::SqliteOptions::default())
+                    .map_err(|error| error.to_string())?;
             Ok(Opened { store, bus, keys, node: None, outbox: None })
         }
         StoragePlace::Shared(servers) => shared(servers, &setup.data).await,
@@ -109,7 +110,8 @@ mod tests {
     use super::*;
 
     fn open_here(dir: &std::path::Path, database: &str) -> (SharedStore, Arc<dyn bus::Bus>) {
-        let store = store::sqlite::open(&dir.join(database), &store::sqlite::Options::default()).unwrap();
+        let store =
+            store::sqlite::open(&dir.join(database), &store::sqlite::SqliteOptions::default()).unwrap();
         (store, bus::embedded::open(dir.join("bus"), bus::embedded::Options::default()).unwrap())
     }
 
@@ -120,7 +122,8 @@ mod tests {
         let first = belonging(&store, &bus).await.unwrap();
         let second = belonging(&store, &bus).await.unwrap();
         assert_eq!((first.links, first.tags, first.webhooks), (second.links, second.tags, second.webhooks));
-        let other = store::sqlite::open(&dir.path().join("two"), &store::sqlite::Options::default()).unwrap();
+        let other =
+            store::sqlite::open(&dir.path().join("two"), &store::sqlite::SqliteOptions::default()).unwrap();
         let refused = belonging(&other, &bus).await.err().unwrap();
         assert!(refused.contains("another database") && refused.contains("bus.prefix"), "{refused}");
     }

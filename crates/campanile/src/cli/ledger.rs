@@ -33,7 +33,7 @@ impl OpenedLedger {
         let StoragePlace::Shared(servers) = config.setup(&args.data).map_err(failed)?.kept else {
             return Ok(here());
         };
-        let options = store::postgres::Options { sweep: false, ..servers.postgres.clone() };
+        let options = store::postgres::PostgresOptions { sweep: false, ..servers.postgres.clone() };
         let store = store::postgres::open(servers.store.reveal(), &options).map_err(failed)?;
         store.ledger_log().map(OpenedLedger::Shared).ok_or_else(|| failed("this database has none"))
     }

@@ -88,10 +88,10 @@ impl Config {
         let below = |file: &Option<PathBuf>| file.as_ref().map(|file| data.join(file));
         StoragePlace::Shared(Box::new(SharedServers {
             store: self.store.url.clone(),
-            postgres: store::postgres::Options {
+            postgres: store::postgres::PostgresOptions {
                 connections: self.store.connections as usize,
                 spool: data.to_owned(),
-                ..store::postgres::Options::default()
+                ..store::postgres::PostgresOptions::default()
             },
             bus: bus.url.clone(),
             nats: bus::nats::NatsOptions {

@@ -102,7 +102,8 @@ impl TestLedger {
             Over::Folder => LedgerPlace::Folder(folder.path().join("ledger").into()),
             Over::PostgreSql => {
                 let url = servers::postgres::Server::shared().create_database();
-                let store = store::postgres::open(&url, &store::postgres::Options::default()).unwrap();
+                let store =
+                    store::postgres::open(&url, &store::postgres::PostgresOptions::default()).unwrap();
                 LedgerPlace::Shared(store.ledger_log().unwrap())
             }
         };

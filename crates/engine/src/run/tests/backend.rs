@@ -146,7 +146,8 @@ impl TestBackend {
 
 async fn postgres(database: &str) -> SharedStore {
     let database = database.to_owned();
-    let open = move || store::postgres::open(&database, &store::postgres::Options::default()).unwrap();
+    let open =
+        move || store::postgres::open(&database, &store::postgres::PostgresOptions::default()).unwrap();
     tokio::task::spawn_blocking(open).await.unwrap()
 }
 
@@ -165,7 +166,7 @@ async fn nats(prefix: &str) -> Arc<dyn bus::Bus> {
 fn files(dir: &Path) -> (Arc<dyn bus::Bus>, SharedStore) {
     let options = bus::embedded::Options { fsync: bus::embedded::Fsync::Os, ..Default::default() };
     let bus = bus::embedded::open(dir.join("bus"), options).unwrap();
-    let store = store::sqlite::open(&dir.join("db"), &store::sqlite::Options::default()).unwrap();
+    let store = store::sqlite::open(&dir.join("db"), &store::sqlite::SqliteOptions::default()).unwrap();
     (bus, store)
 }
 

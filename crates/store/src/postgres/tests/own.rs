@@ -2,7 +2,7 @@
 
 use super::super::link::lend;
 use super::super::{Postgres, SharedStore};
-use super::{Options, Server, fresh, open};
+use super::{PostgresOptions, Server, fresh, open};
 use crate::conformance::alerts::accept;
 use crate::conformance::leases::{holder, taken_when_over};
 use crate::conformance::recipients::{members, scan};
@@ -55,7 +55,7 @@ async fn several_who_open_a_new_database_at_once_make_it_once() {
     let opening: Vec<_> = (0..6)
         .map(|_| {
             let url = url.clone();
-            std::thread::spawn(move || open(&url, &Options::default()).unwrap())
+            std::thread::spawn(move || open(&url, &PostgresOptions::default()).unwrap())
         })
         .collect();
     let stores: Vec<SharedStore> = opening.into_iter().map(|opening| opening.join().unwrap()).collect();
@@ -69,7 +69,7 @@ async fn several_who_open_a_new_database_at_once_make_it_once() {
     });
     let first = futures_util::future::join_all(tokens).await;
     assert_eq!(first.iter().filter(|put| **put == Ok(true)).count(), 1, "{first:?}");
-    assert_ne!(fresh(&Options::default()).house().await.unwrap(), house);
+    assert_ne!(fresh(&PostgresOptions::default()).house().await.unwrap(), house);
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn a_database_that_is_not_ours_is_refused_in_words() {
     let server = Server::shared();
     let (other, newer) = (server.create_database(), server.create_database());
     server.sql(name_of(&other), "CREATE TABLE recipients (id TEXT)");
-    drop(open(&newer, &Options::default()).unwrap());
+    drop(open(&newer, &PostgresOptions::default()).unwrap());
     server.sql(name_of(&newer), "UPDATE campanile SET form = 4711");
     server.sql("postgres", "CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0");
     let cases = [
@@ -89,19 +89,19 @@ async fn a_database_that_is_not_ours_is_refused_in_words() {
         (server.url("ascii"), "the database's encoding is SQL_ASCII"),
     ];
     for (url, expected) in cases {
-        match open(&url, &Options::default()).err() {
+        match open(&url, &PostgresOptions::default()).err() {
             Some(StoreError::Conflict { why }) => assert!(why.starts_with(expected), "{why}"),
             other => panic!("{other:?}"),
         }
     }
-    let absent = open(&server.url("absent"), &Options::default()).err();
+    let absent = open(&server.url("absent"), &PostgresOptions::default()).err();
     assert!(matches!(absent, Some(StoreError::Database { .. })), "{absent:?}");
 }
 
 #[tokio::test]
 async fn every_row_has_its_account() {
     let url = Server::shared().create_database();
-    let _store = open(&url, &Options::default()).unwrap();
+    let _store = open(&url, &PostgresOptions::default()).unwrap();
     let without = "SELECT string_agg(tablename, ' ' ORDER BY tablename COLLATE \"C\") FROM pg_tables \
          WHERE schemaname = 'public' AND NOT EXISTS (SELECT FROM information_schema.columns \
          WHERE table_name = tablename AND column_name = 'account')";
@@ -116,7 +116,8 @@ async fn every_row_has_its_account() {
 #[tokio::test]
 async fn a_lease_is_renewed_beside_a_writer_and_changes_hands_after_it() {
     let url = Server::shared().create_database();
-    let store = Postgres::open(&url, &Options { patience: WITHIN, ..Options::default() }).unwrap();
+    let store =
+        Postgres::open(&url, &PostgresOptions { patience: WITHIN, ..PostgresOptions::default() }).unwrap();
     let LeaseTaken::Ours { epoch } = store.take_lease("engine", &holder("a"), LONG).await.unwrap() else {
         panic!("nobody else has it");
     };
@@ -145,7 +146,8 @@ async fn a_lease_is_renewed_beside_a_writer_and_changes_hands_after_it() {
 #[tokio::test]
 async fn a_writer_that_stands_still_does_not_keep_its_lease_for_ever() {
     let url = Server::shared().create_database();
-    let store = Postgres::open(&url, &Options { patience: WITHIN, ..Options::default() }).unwrap();
+    let store =
+        Postgres::open(&url, &PostgresOptions { patience: WITHIN, ..PostgresOptions::default() }).unwrap();
     let LeaseTaken::Ours { epoch } = store.take_lease("engine", &holder("a"), SHORT).await.unwrap() else {
         panic!("nobody else has it");
     };
@@ -161,7 +163,7 @@ async fn a_writer_that_stands_still_does_not_keep_its_lease_for_ever() {
 #[tokio::test]
 async fn of_many_puts_of_one_recipient_by_several_processes_one_stands_whole() {
     let url = Server::shared().create_database();
-    let stores: Vec<SharedStore> = (0..3).map(|_| open(&url, &Options::default()).unwrap()).collect();
+    let stores: Vec<SharedStore> = (0..3).map(|_| open(&url, &PostgresOptions::default()).unwrap()).collect();
     let groups: Vec<String> = (0..30).map(|n| format!("g{n}")).collect();
     let puts = groups.iter().zip(stores.iter().cycle()).map(|(group, store)| async move {
         store
@@ -185,7 +187,7 @@ async fn of_many_puts_of_one_recipient_by_several_processes_one_stands_whole() {
 #[tokio::test]
 async fn numbers_of_alerts_are_dense_over_several_processes() {
     let url = Server::shared().create_database();
-    let stores: Vec<SharedStore> = (0..3).map(|_| open(&url, &Options::default()).unwrap()).collect();
+    let stores: Vec<SharedStore> = (0..3).map(|_| open(&url, &PostgresOptions::default()).unwrap()).collect();
     // Every third has an id that is taken.
     let ids = (0..90_u128).map(|n| if n % 3 == 0 { 1 } else { 100 + n });
     let accepted = ids.zip(stores.iter().cycle()).map(|(n, store)| store.accept_alert(alert(n), None));
@@ -199,7 +201,7 @@ async fn numbers_of_alerts_are_dense_over_several_processes() {
 #[tokio::test]
 async fn the_sweep_leaves_one_version_of_each_recipient() {
     let url = Server::shared().create_database();
-    let store = open(&url, &Options::default()).unwrap();
+    let store = open(&url, &PostgresOptions::default()).unwrap();
     store.put_recipients(ACCOUNT, vec![member("000001", &["old"]), member("x", &["old"])]).await.unwrap();
     for round in ["1", "2", "3"] {
         import(&*store, people(9_000, round)).await.unwrap();
@@ -220,7 +222,7 @@ async fn the_sweep_leaves_one_version_of_each_recipient() {
 #[tokio::test]
 async fn an_import_whose_process_is_gone_is_swept_up_by_another() {
     let url = Server::shared().create_database();
-    let gone = open(&url, &Options { sweep: false, ..Options::default() }).unwrap();
+    let gone = open(&url, &PostgresOptions { sweep: false, ..PostgresOptions::default() }).unwrap();
     gone.put_recipients(ACCOUNT, vec![person("1", "put")]).await.unwrap();
     let import = gone.begin_import(ACCOUNT, NOW).await.unwrap();
     drop(gone);
@@ -231,11 +233,11 @@ async fn an_import_whose_process_is_gone_is_swept_up_by_another() {
         "INSERT INTO recipients SELECT account, '2', generation, 1, '{g}', '' FROM imports; \
          INSERT INTO memberships SELECT account, 'g', '2', generation FROM imports",
     );
-    let store = open(&url, &Options::default()).unwrap();
+    let store = open(&url, &PostgresOptions::default()).unwrap();
     assert_eq!(store.recipient_count(ACCOUNT).await.unwrap(), 1);
     assert!(!store.group_exists(ACCOUNT, "g").await.unwrap());
     server.sql(name_of(&url), "UPDATE imports SET seen = now() - interval '11 minutes'");
-    let other = open(&url, &Options::default()).unwrap(); // which looks at once
+    let other = open(&url, &PostgresOptions::default()).unwrap(); // which looks at once
     let left = "SELECT (SELECT count(*) FROM recipients), (SELECT count(*) FROM memberships), \
          (SELECT count(*) FROM imports)";
     until(&url, left, "1|0|0").await;
@@ -245,7 +247,7 @@ async fn an_import_whose_process_is_gone_is_swept_up_by_another() {
 
 #[tokio::test]
 async fn who_goes_through_many_rows_does_not_hold_up_an_alert() {
-    let store = fresh(&Options { connections: 2, ..Options::default() });
+    let store = fresh(&PostgresOptions { connections: 2, ..PostgresOptions::default() });
     store.put_recipients(ACCOUNT, people(300, "")).await.unwrap();
     let no = accept(&*store, 1).await;
     store.fold(deliveries::some(no, 0..20_000), 1).await.unwrap();
@@ -276,7 +278,7 @@ async fn who_goes_through_many_rows_does_not_hold_up_an_alert() {
 
 #[tokio::test]
 async fn a_callback_that_panics_takes_nothing_with_it() {
-    let store = fresh(&Options { connections: 2, ..Options::default() });
+    let store = fresh(&PostgresOptions { connections: 2, ..PostgresOptions::default() });
     store.put_recipients(ACCOUNT, people(300, "")).await.unwrap();
     for _ in 0..4 {
         let reading = SharedStore::clone(&store);
@@ -290,7 +292,7 @@ async fn a_callback_that_panics_takes_nothing_with_it() {
 #[tokio::test]
 async fn what_was_asked_before_closing_is_answered_truly() {
     let url = Server::shared().create_database();
-    let store = open(&url, &Options::default()).unwrap();
+    let store = open(&url, &PostgresOptions::default()).unwrap();
     let asked: Vec<_> = (1..100)
         .map(|n| {
             let store = SharedStore::clone(&store);
@@ -310,14 +312,14 @@ async fn what_was_asked_before_closing_is_answered_truly() {
     assert_eq!(store.folded_to().await, Err(StoreError::Closed));
     assert_eq!(store.scan_recipients(ACCOUNT, &mut |_| true), Err(StoreError::Closed));
     drop(store);
-    let store = open(&url, &Options::default()).unwrap();
+    let store = open(&url, &PostgresOptions::default()).unwrap();
     assert_eq!(store.alerts_before(ACCOUNT, None, 1_000).await.unwrap().len(), accepted);
 }
 
 #[tokio::test]
 async fn a_damaged_row_is_named_and_the_others_are_read() {
     let url = Server::shared().create_database();
-    let store = open(&url, &Options::default()).unwrap();
+    let store = open(&url, &PostgresOptions::default()).unwrap();
     store.put_recipients(ACCOUNT, people(3, "")).await.unwrap();
     let no = accept(&*store, 1).await;
     let damage =
@@ -336,7 +338,7 @@ async fn a_damaged_row_is_named_and_the_others_are_read() {
 
 #[tokio::test]
 async fn what_postgresql_cannot_keep_is_kept_otherwise() {
-    let store = fresh(&Options::default());
+    let store = fresh(&PostgresOptions::default());
     let no = accept(&*store, 1).await;
     let mut rows = deliveries::some(no, 0..1);
     rows[0].detail = "a\0b".to_owned();
