@@ -4,7 +4,7 @@
 use super::peer::{Offer, ReceiverPeer};
 use super::tally::SenderTally;
 use super::thread::{Beginning, Duty, Orders, Thread, ThreadMailbox};
-use super::{Scaling, SendOptions, Summary, SupervisorCommand, View};
+use super::{Scaling, SendOptions, SenderSummary, SupervisorCommand, View};
 use crate::error::PacedUdpError;
 use crate::host::HostWatch;
 use crate::payload::{FileFeed, PayloadSource};
@@ -143,7 +143,7 @@ impl Supervisor {
     }
 
     /// Until the time is over, the file has ended, somebody stops it, or the peer is silent.
-    pub(super) fn run(mut self) -> Result<Summary, PacedUdpError> {
+    pub(super) fn run(mut self) -> Result<SenderSummary, PacedUdpError> {
         self.begun = Instant::now();
         let ended = self.go();
         self.count();
@@ -461,12 +461,12 @@ impl Supervisor {
         tallies
     }
 
-    fn summary(&self, seconds: f64, tallies: &[SenderTally], counted: &Counted) -> Summary {
+    fn summary(&self, seconds: f64, tallies: &[SenderTally], counted: &Counted) -> SenderSummary {
         let total = |of: fn(&SenderTally) -> u64| tallies.iter().map(of).sum::<u64>();
         let sent = total(|tally| tally.packets);
         let asked = ((self.asked_bits / self.packet_bits()) as u64).max(sent);
         let rate = |packets: u64| packets as f64 * self.packet_bits() / seconds.max(1e-9);
-        let mut summary = Summary {
+        let mut summary = SenderSummary {
             seconds,
             asked,
             sent,

@@ -6,8 +6,8 @@ use super::shown;
 use gateway::edge::archive::unpack;
 use pace::parse_bit_rate;
 use paced_udp::push::{
-    Arrived, Outcome as End, Progress, PushReport, ReceiveOptions, Received, Receiving, SendOptions, Site,
-    SiteKey,
+    Arrived, PushProgress, PushReport, ReceiveOptions, Received, Receiving, SendOptions, Site, SiteKey,
+    SiteOutcome as End,
 };
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -176,16 +176,16 @@ struct PushScreen {
 }
 
 impl PushScreen {
-    fn line(&mut self, progress: &Progress) -> String {
+    fn line(&mut self, progress: &PushProgress) -> String {
         let name = |site: &usize| self.names.get(*site).map_or("?", String::as_str);
         let (object, words): (Value, String) = match progress {
             // The report at the end says it.
-            Progress::Ended { .. } => return String::new(),
-            Progress::Joined { site, has, blocks } => (
+            PushProgress::Ended { .. } => return String::new(),
+            PushProgress::Joined { site, has, blocks } => (
                 json!({"joined": {"site": name(site), "has": has, "blocks": blocks}}),
                 format!("{}: is there, with {has} of {blocks} blocks", name(site)),
             ),
-            Progress::Going { site, left, blocks } => {
+            PushProgress::Going { site, left, blocks } => {
                 let line = (
                     json!({"going": {"site": name(site), "left": left, "blocks": blocks}}),
                     format!("{}: {} of {blocks} blocks", name(site), blocks - left),
@@ -195,7 +195,7 @@ impl PushScreen {
                 }
                 line
             }
-            Progress::Away { site, words } => (
+            PushProgress::Away { site, words } => (
                 json!({"away": {"site": name(site), "why": words}}),
                 format!("{}: away ({words}); trying again", name(site)),
             ),

@@ -6,7 +6,7 @@ use super::page::{self, Page};
 use super::{key, on_interrupt, range, shown};
 use pace::{PacingRule, Profile, parse_bit_rate};
 use paced_udp::control::Control;
-use paced_udp::sender::{Scaling, SendOptions, Sender, SenderControl, Summary, THREADS_MAX, View};
+use paced_udp::sender::{Scaling, SendOptions, Sender, SenderControl, SenderSummary, THREADS_MAX, View};
 use paced_udp::socket::Rung;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
@@ -47,7 +47,7 @@ pub(super) fn send(args: &Send) -> Outcome {
     tell(args, &summary, &views)
 }
 
-fn tell(args: &Send, summary: &Summary, views: &[View]) -> Outcome {
+fn tell(args: &Send, summary: &SenderSummary, views: &[View]) -> Outcome {
     if let Some(out) = &args.shared.out {
         let page = Page {
             title: format!("Paced UDP to {}: {}", args.to, args.rate),
