@@ -40,8 +40,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let folder = tempfile::tempdir_in(std::env::var("TMPDIR").unwrap_or_else(|_| ".".to_owned()))?;
     let file = folder.path().join("bench.db");
-    let server =
-        on_server.then(|| servers::postgres::Server::start_with(&["fsync=on", "full_page_writes=on"]));
+    let server = on_server
+        .then(|| servers::postgres::PostgresServer::start_with(&["fsync=on", "full_page_writes=on"]));
     let store = match &server {
         Some(server) => postgres::open(&server.create_database(), &postgres::PostgresOptions::default())?,
         None => sqlite::open(&file, &sqlite::SqliteOptions::default())?,

@@ -22,7 +22,7 @@ struct Secret<'a>(&'a str);
 /// Whoever has `right` is let in and can append; whoever has one of `wrong` is not, and no error shows the
 /// secret.
 async fn only_lets_in(rules: &str, right: Credentials, wrong: Vec<Credentials>, secret: Secret<'_>) {
-    let server = Server::start_with(&servers::nats::program(), rules);
+    let server = NatsServer::start_with(&servers::nats::program(), rules);
     let (url, hidden) = (server.url(), secret.0.to_owned());
     let opened = tokio::task::spawn_blocking(move || {
         for credentials in wrong {
@@ -53,7 +53,7 @@ async fn a_token_lets_in_and_another_does_not() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_may_stand_in_the_address() {
-    let server = Server::start_with(&servers::nats::program(), "authorization { token: \"carillon\" }\n");
+    let server = NatsServer::start_with(&servers::nats::program(), "authorization { token: \"carillon\" }\n");
     let url = server.url().replace("nats://", "nats://carillon@");
     let bus = tokio::task::spawn_blocking(move || open(&url, options(1)).expect("let in"));
     assert_eq!(append_each(&*bus.await.expect("no panic").topic("t").unwrap(), &["a"]).await, 0);
@@ -153,7 +153,7 @@ async fn a_server_that_wants_our_certificate_lets_in_who_shows_one_of_its_author
     let rules = format!(
         "tls {{ cert_file: {server_pem:?}, key_file: {server_key:?}, ca_file: {roots:?}, verify: true }}\n"
     );
-    let server = Server::start_with(&servers::nats::program(), &rules);
+    let server = NatsServer::start_with(&servers::nats::program(), &rules);
     let url = server.url();
     let opened = tokio::task::spawn_blocking(move || {
         let tls = |identity| NatsTls { required: true, roots: Some(roots.clone()), identity };

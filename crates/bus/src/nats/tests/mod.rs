@@ -1,6 +1,6 @@
 use super::*;
 use crate::conformance::{PATIENCE, TestBus};
-use servers::nats::{Cluster, Server};
+use servers::nats::{Cluster, NatsServer};
 
 mod cluster;
 mod credentials;
@@ -19,14 +19,14 @@ fn options(replicas: usize) -> NatsOptions {
 
 /// A server of a test's own; every bus is another connection, as of another process.
 struct OneServer {
-    server: Mutex<Server>,
+    server: Mutex<NatsServer>,
     /// They live as long as their processes.
     buses: Mutex<Vec<Arc<dyn Bus>>>,
 }
 
 impl OneServer {
     fn new() -> OneServer {
-        OneServer { server: Mutex::new(Server::start()), buses: Mutex::default() }
+        OneServer { server: Mutex::new(NatsServer::start()), buses: Mutex::default() }
     }
 }
 

@@ -73,7 +73,7 @@ impl TestBackend {
     pub async fn shared() -> TestBackend {
         static GROUNDS: AtomicU64 = AtomicU64::new(0);
         let prefix = format!("ground-{}", GROUNDS.fetch_add(1, Ordering::Relaxed));
-        let make = || servers::postgres::Server::shared().create_database();
+        let make = || servers::postgres::PostgresServer::shared().create_database();
         let database = tokio::task::spawn_blocking(make).await.unwrap();
         TestBackend::Shared(Servers { prefix, database })
     }
@@ -153,10 +153,10 @@ async fn postgres(database: &str) -> SharedStore {
 
 /// The one server of this test process; it ends with it.
 async fn nats(prefix: &str) -> Arc<dyn bus::Bus> {
-    static SERVER: OnceLock<servers::nats::Server> = OnceLock::new();
+    static SERVER: OnceLock<servers::nats::NatsServer> = OnceLock::new();
     let prefix = prefix.to_owned();
     let open = move || {
-        let server = SERVER.get_or_init(servers::nats::Server::start);
+        let server = SERVER.get_or_init(servers::nats::NatsServer::start);
         let options = bus::nats::NatsOptions { prefix, lease: Duration::from_secs(10), ..Default::default() };
         bus::nats::open(&server.url(), options).unwrap()
     };

@@ -1,6 +1,6 @@
 //! A server that is away.
 
-use super::{PostgresOptions, Server, open};
+use super::{PostgresOptions, PostgresServer, open};
 use crate::conformance::alerts::accept;
 use crate::conformance::{ACCOUNT, alert, person};
 use crate::{Accepted, SharedStore, StoreError};
@@ -10,9 +10,9 @@ use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard};
 
 /// A server that one test at a time may take away.
-pub(super) async fn alone() -> MutexGuard<'static, Server> {
-    static ALONE: OnceLock<Mutex<Server>> = OnceLock::new();
-    ALONE.get_or_init(|| Mutex::new(Server::start())).lock().await
+pub(super) async fn alone() -> MutexGuard<'static, PostgresServer> {
+    static ALONE: OnceLock<Mutex<PostgresServer>> = OnceLock::new();
+    ALONE.get_or_init(|| Mutex::new(PostgresServer::start())).lock().await
 }
 
 /// Of a store that is to say soon that the server is away.

@@ -1,4 +1,4 @@
-use super::{PostgresOptions, Server, fresh, open};
+use super::{PostgresOptions, PostgresServer, fresh, open};
 use crate::{Appended, LedgerBlock, LedgerIdentity, LedgerLog, NewLedgerBlock, StoreError};
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn there(position: u64, octets: &[u8]) -> LedgerBlock {
 
 #[test]
 fn the_first_process_draws_the_key_and_all_others_find_it() {
-    let url = Server::shared().create_database();
+    let url = PostgresServer::shared().create_database();
     let (one, two) =
         (open(&url, &PostgresOptions::default()).unwrap(), open(&url, &PostgresOptions::default()).unwrap());
     let drawn = LedgerIdentity { key: [u64::MAX, 7], shards: 3 };

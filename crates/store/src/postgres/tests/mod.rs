@@ -2,7 +2,7 @@
 
 use super::{PostgresOptions, open};
 use crate::{SharedStore, conformance};
-use servers::postgres::Server;
+use servers::postgres::PostgresServer;
 
 mod away;
 mod ledger;
@@ -42,5 +42,5 @@ fn sweeps(module: &str) -> impl Iterator<Item = bool> {
 }
 
 fn fresh(options: &PostgresOptions) -> SharedStore {
-    open(&Server::shared().create_database(), options).unwrap()
+    open(&PostgresServer::shared().create_database(), options).unwrap()
 }

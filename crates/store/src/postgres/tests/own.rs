@@ -2,7 +2,7 @@
 
 use super::super::link::lend;
 use super::super::{Postgres, SharedStore};
-use super::{PostgresOptions, Server, fresh, open};
+use super::{PostgresOptions, PostgresServer, fresh, open};
 use crate::conformance::alerts::accept;
 use crate::conformance::leases::{holder, taken_when_over};
 use crate::conformance::recipients::{members, scan};
@@ -28,7 +28,7 @@ pub(super) fn name_of(url: &str) -> &str {
 async fn until(url: &str, sql: &str, expected: &str) {
     let begin = Instant::now();
     loop {
-        let found = Server::shared().sql(name_of(url), sql);
+        let found = PostgresServer::shared().sql(name_of(url), sql);
         if found == expected {
             return;
         }
@@ -51,7 +51,7 @@ async fn import(store: &dyn Store, rows: Vec<Recipient>) -> Result<u64, StoreErr
 
 #[tokio::test]
 async fn several_who_open_a_new_database_at_once_make_it_once() {
-    let url = Server::shared().create_database();
+    let url = PostgresServer::shared().create_database();
     let opening: Vec<_> = (0..6)
         .map(|_| {
             let url = url.clone();
@@ -74,7 +74,7 @@ async fn several_who_open_a_new_database_at_once_make_it_once() {
 
 #[tokio::test]
 async fn a_database_that_is_not_ours_is_refused_in_words() {
-    let server = Server::shared();
+    let server = PostgresServer::shared();
     let (other, newer) = (server.create_database(), server.create_database());
     server.sql(name_of(&other), "CREATE TABLE recipients (id TEXT)");
     drop(open(&newer, &PostgresOptions::default()).unwrap());
@@ -100,7 +100,7 @@ async fn a_database_that_is_not_ours_is_refused_in_words() {
 
 #[tokio::test]
 async fn every_row_has_its_account() {
-    let url = Server::shared().create_database();
+    let url = PostgresServer::shared().create_database();
     let _store = open(&url, &PostgresOptions::default()).unwrap();
     let without = "SELECT string_agg(tablename, ' ' ORDER BY tablename COLLATE \"C\") FROM pg_tables \
          WHERE schemaname = 'public' AND NOT EXISTS (SELECT FROM information_schema.columns \
@@ -109,13 +109,13 @@ async fn every_row_has_its_account() {
     // its accounts.
     let expected = "accounts campanile counters folds house leases \
          ledger ledger_blocks ledger_shards ledger_snapshots names";
-    assert_eq!(Server::shared().sql(name_of(&url), without), expected);
+    assert_eq!(PostgresServer::shared().sql(name_of(&url), without), expected);
 }
 
 /// A writer that has begun and does not go on, under a lease.
 #[tokio::test]
 async fn a_lease_is_renewed_beside_a_writer_and_changes_hands_after_it() {
-    let url = Server::shared().create_database();
+    let url = PostgresServer::shared().create_database();
     let store =
         Postgres::open(&url, &PostgresOptions { patience: WITHIN, ..PostgresOptions::default() }).unwrap();
     let LeaseTaken::Ours { epoch } = store.take_lease("engine", &holder("a"), LONG).await.unwrap() else {
@@ -137,7 +137,7 @@ async fn a_lease_is_renewed_beside_a_writer_and_changes_hands_after_it() {
     };
     let (later, ()) = futures_util::future::join(taking, writing).await;
     assert!(later > epoch);
-    assert_eq!(Server::shared().sql(name_of(&url), "SELECT folded_to FROM folds"), "7");
+    assert_eq!(PostgresServer::shared().sql(name_of(&url), "SELECT folded_to FROM folds"), "7");
     let refused = writer.begin("BEGIN", Some(&fence)).await;
     assert!(refused.is_err(), "the lease is another's");
     writer.spend();
@@ -145,7 +145,7 @@ async fn a_lease_is_renewed_beside_a_writer_and_changes_hands_after_it() {
 
 #[tokio::test]
 async fn a_writer_that_stands_still_does_not_keep_its_lease_for_ever() {
-    let url = Server::shared().create_database();
+    let url = PostgresServer::shared().create_database();
     let store =
         Postgres::open(&url, &PostgresOptions { patience: WITHIN, ..PostgresOptions::default() }).unwrap();
     let LeaseTaken::Ours { epoch } = store.take_lease("engine", &holder("a"), SHORT).await.unwrap() else {
@@ -157,12 +157,12 @@ async fn a_writer_that_stands_still_does_not_keep_its_lease_for_ever() {
     still.simple("INSERT INTO folds VALUES ('x', 7)").await.unwrap();
     assert!(taken_when_over(&store, "b").await > epoch);
     assert!(still.simple("COMMIT").await.is_err(), "the server ended it");
-    assert_eq!(Server::shared().sql(name_of(&url), "SELECT count(*) FROM folds"), "0");
+    assert_eq!(PostgresServer::shared().sql(name_of(&url), "SELECT count(*) FROM folds"), "0");
 }
 
 #[tokio::test]
 async fn of_many_puts_of_one_recipient_by_several_processes_one_stands_whole() {
-    let url = Server::shared().create_database();
+    let url = PostgresServer::shared().create_database();
     let stores: Vec<SharedStore> = (0..3).map(|_| open(&url, &PostgresOptions::default()).unwrap()).collect();
     let groups: Vec<String> = (0..30).map(|n| format!("g{n}")).collect();
     let puts = groups.iter().zip(stores.iter().cycle()).map(|(group, store)| async move {
@@ -186,7 +186,7 @@ async fn of_many_puts_of_one_recipient_by_several_processes_one_stands_whole() {
 
 #[tokio::test]
 async fn numbers_of_alerts_are_dense_over_several_processes() {
-    let url = Server::shared().create_database();
+    let url = PostgresServer::shared().create_database();
     let stores: Vec<SharedStore> = (0..3).map(|_| open(&url, &PostgresOptions::default()).unwrap()).collect();
     // Every third has an id that is taken.
     let ids = (0..90_u128).map(|n| if n % 3 == 0 { 1 } else { 100 + n });
@@ -200,7 +200,7 @@ async fn numbers_of_alerts_are_dense_over_several_processes() {
 
 #[tokio::test]
 async fn the_sweep_leaves_one_version_of_each_recipient() {
-    let url = Server::shared().create_database();
+    let url = PostgresServer::shared().create_database();
     let store = open(&url, &PostgresOptions::default()).unwrap();
     store.put_recipients(ACCOUNT, vec![member("000001", &["old"]), member("x", &["old"])]).await.unwrap();
     for round in ["1", "2", "3"] {
@@ -221,13 +221,13 @@ async fn the_sweep_leaves_one_version_of_each_recipient() {
 
 #[tokio::test]
 async fn an_import_whose_process_is_gone_is_swept_up_by_another() {
-    let url = Server::shared().create_database();
+    let url = PostgresServer::shared().create_database();
     let gone = open(&url, &PostgresOptions { sweep: false, ..PostgresOptions::default() }).unwrap();
     gone.put_recipients(ACCOUNT, vec![person("1", "put")]).await.unwrap();
     let import = gone.begin_import(ACCOUNT, NOW).await.unwrap();
     drop(gone);
     // As it would be if the process had ended while it wrote.
-    let server = Server::shared();
+    let server = PostgresServer::shared();
     server.sql(
         name_of(&url),
         "INSERT INTO recipients SELECT account, '2', generation, 1, '{g}', '' FROM imports; \
@@ -291,7 +291,7 @@ async fn a_callback_that_panics_takes_nothing_with_it() {
 
 #[tokio::test]
 async fn what_was_asked_before_closing_is_answered_truly() {
-    let url = Server::shared().create_database();
+    let url = PostgresServer::shared().create_database();
     let store = open(&url, &PostgresOptions::default()).unwrap();
     let asked: Vec<_> = (1..100)
         .map(|n| {
@@ -318,13 +318,13 @@ async fn what_was_asked_before_closing_is_answered_truly() {
 
 #[tokio::test]
 async fn a_damaged_row_is_named_and_the_others_are_read() {
-    let url = Server::shared().create_database();
+    let url = PostgresServer::shared().create_database();
     let store = open(&url, &PostgresOptions::default()).unwrap();
     store.put_recipients(ACCOUNT, people(3, "")).await.unwrap();
     let no = accept(&*store, 1).await;
     let damage =
         "UPDATE recipients SET body = '\\xff00' WHERE id = '000001'; UPDATE alerts SET state = 'nowhere'";
-    Server::shared().sql(name_of(&url), damage);
+    PostgresServer::shared().sql(name_of(&url), damage);
     assert!(store.recipient(ACCOUNT, "000002").await.unwrap().is_some());
     let damaged = [
         store.recipient(ACCOUNT, "000001").await.map(|_| ()),

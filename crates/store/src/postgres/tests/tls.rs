@@ -1,6 +1,6 @@
 //! TLS to a server that has it.
 
-use super::{PostgresOptions, Server, open};
+use super::{PostgresOptions, PostgresServer, open};
 use crate::StoreError;
 use crate::conformance::alerts::accept;
 use rcgen::{CertificateParams, KeyPair};
@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
 /// A file in the server's folder that is the server's alone.
-fn give(server: &Server, name: &str, content: &str) {
+fn give(server: &PostgresServer, name: &str, content: &str) {
     let data = server.data();
     let owner = fs::metadata(&data).unwrap();
     let path = data.join(name);
