@@ -12,7 +12,7 @@ use doors::http::{AnswerLinks, CapSender};
 use doors::kannel::Platforms;
 use doors::smpp::Clients;
 use engine::{Clock, Engine, Parts};
-use gateway::{GatewayContext, Running};
+use gateway::{GatewayContext, RunningGateway};
 use records::Timestamp;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -48,7 +48,7 @@ pub struct RunningServer {
     /// The first admin token, when this is the first start.
     pub admin_token: Option<String>,
     pub(crate) doors: Doors,
-    pub(crate) gateways: BTreeMap<String, Running>,
+    pub(crate) gateways: BTreeMap<String, RunningGateway>,
     pub(crate) ways: BTreeMap<String, ConfiguredRoute>,
     context: GatewayContext,
     tags: gateway::mail::tag::Tags,
@@ -367,7 +367,7 @@ impl RunningServer {
         if let Some(door) = self.doors.topics {
             door.stop().await;
         }
-        let stopping: Vec<_> = self.gateways.into_values().map(Running::stop).collect();
+        let stopping: Vec<_> = self.gateways.into_values().map(RunningGateway::stop).collect();
         for stopped in stopping {
             stopped.await;
         }

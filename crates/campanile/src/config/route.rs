@@ -103,7 +103,7 @@ impl Route {
     ///
     /// # Errors
     /// A section that is missing beside it.
-    pub fn settings(&self, around: &Surroundings) -> Option<Result<AnyRoute, gateway::Problem>> {
+    pub fn settings(&self, around: &Surroundings) -> Option<Result<AnyRoute, gateway::RouteProblem>> {
         let (gateway, own) = (registry::of(self.common.channel?)?, self.own.as_ref()?);
         Some(gateway.settings(&self.common, own, around))
     }

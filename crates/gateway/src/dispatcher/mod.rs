@@ -114,7 +114,7 @@ struct DispatcherState<P> {
     health: Health,
     earlier: RouteProgress,
     control_seen: u64,
-    phase: Phase,
+    phase: DispatchPhase,
     /// Nothing is intended before: it could not be written yet, and a crash would leave it unknown.
     begins: Instant,
     /// The limit gives no credit, and nobody knows when it will: another process has it.
@@ -132,7 +132,10 @@ struct DispatcherState<P> {
 impl<P> DispatcherState<P> {
     /// What is intended must be about to be written: a session can send, and the limit gives credit.
     fn may_intend(&self, now: Instant) -> bool {
-        self.phase == Phase::Open && self.health.can_send() && now >= self.begins && !self.without_share
+        self.phase == DispatchPhase::Open
+            && self.health.can_send()
+            && now >= self.begins
+            && !self.without_share
     }
 
     /// Nothing can be sent from here for now.
@@ -167,7 +170,7 @@ type ReadBack<P> = (Vec<Settlement<P>>, PassedOver);
 type Gathered<P> = (OutcomeAppend<Settled<P>>, Intended<P>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
+enum DispatchPhase {
     Open,
     /// Nothing new is handed out.
     Closing,
@@ -199,7 +202,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
             health: Health::new(rate, rests, context.now(), Instant::now()),
             earlier,
             control_seen: 0,
-            phase: Phase::Open,
+            phase: DispatchPhase::Open,
             begins: Instant::now(),
             without_share: false,
             leaves_it_to_others: false,
@@ -305,7 +308,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
     pub fn put_back(&self, job: Job<C::Prepared>) {
         let mut state = self.state();
         match state.phase {
-            Phase::Open => state.queue.put_back(job),
+            DispatchPhase::Open => state.queue.put_back(job),
             _ => {
                 state.queue.give_back(&job, NotTried::Closing, self.context.now());
                 self.work.notify_one();
@@ -478,7 +481,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
     /// Hands nothing out any more; what was ready goes back as not tried.
     pub fn close(&self) {
         let mut state = self.state();
-        state.phase = state.phase.max(Phase::Closing);
+        state.phase = state.phase.max(DispatchPhase::Closing);
         state.queue.give_back_ready(NotTried::Closing, self.context.now());
         drop(state);
         self.work.notify_one();
@@ -489,14 +492,14 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
     /// All sessions are gone and have told what became of everything they had.
     pub fn finish(&self) {
         self.close();
-        self.state().phase = Phase::Finishing;
+        self.state().phase = DispatchPhase::Finishing;
         self.work.notify_one();
         self.consumer.notify_one();
     }
 
     /// Nothing new is handed out.
     pub fn is_closing(&self) -> bool {
-        self.state().phase > Phase::Open
+        self.state().phase > DispatchPhase::Open
     }
 
     /// Appends, one batch after another, until all is told.
@@ -613,7 +616,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         let mut state = self.state();
         self.review(&mut state);
         let intends = state.may_intend(Instant::now());
-        let claims = state.phase == Phase::Open && state.queue.has_claims();
+        let claims = state.phase == DispatchPhase::Open && state.queue.has_claims();
         if state.queue.pending.is_empty() && !claims && !(intends && state.queue.wants_more()) {
             self.acknowledge(state.queue.take_done());
             return None;
@@ -651,7 +654,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         state.queue.settle(batch.tags.drain(..));
         state.queue.pending.done(batch);
         state.queue.clear(intended, &given_back, now);
-        if state.phase > Phase::Open {
+        if state.phase > DispatchPhase::Open {
             state.queue.give_back_ready(NotTried::Closing, now);
         }
         let done = state.queue.take_done();
@@ -698,7 +701,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
 
     fn is_over(&self) -> bool {
         let state = self.state();
-        state.phase == Phase::Finishing && state.queue.pending.is_clear() || state.lost
+        state.phase == DispatchPhase::Finishing && state.queue.pending.is_clear() || state.lost
     }
 
     /// Looks what the senders say, if anything was said since the last look.

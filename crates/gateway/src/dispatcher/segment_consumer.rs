@@ -8,7 +8,7 @@ use bus::{BusError, Leased};
 use futures_util::future::{BoxFuture, select_all};
 use records::{Lane, NotTried, Segment, health_key};
 
-use super::{ChannelEncoder, DispatcherState, LeasedSegment, Phase, RouteDispatcher};
+use super::{ChannelEncoder, DispatchPhase, DispatcherState, LeasedSegment, RouteDispatcher};
 use crate::cluster::SegmentLease;
 use crate::journal::recovery::RouteProgress;
 
@@ -36,11 +36,11 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         let mut flushed = Instant::now();
         loop {
             let phase = self.phase();
-            if phase == Phase::Finishing || self.state().lost {
+            if phase == DispatchPhase::Finishing || self.state().lost {
                 return;
             }
             self.drop_lost();
-            if phase == Phase::Open {
+            if phase == DispatchPhase::Open {
                 self.give_back_if_down();
                 self.hand_over();
                 self.take();
@@ -63,9 +63,9 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
 
     /// Until something can be taken, somebody says so, or something is due. An idle route has no timer: there
     /// may be many.
-    async fn wait(&self, phase: Phase, renewed: Instant, flushed: Instant) {
+    async fn wait(&self, phase: DispatchPhase, renewed: Instant, flushed: Instant) {
         let mut ready: Vec<BoxFuture<'static, ()>> = vec![Box::pin(std::future::pending())];
-        if phase == Phase::Open {
+        if phase == DispatchPhase::Open {
             let lanes = Lane::ALL.into_iter().filter(|lane| self.wants(*lane));
             ready.extend(lanes.map(|lane| self.lanes[lane as usize].ready()));
         }
@@ -81,13 +81,13 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
     }
 
     /// When something has to be looked after, whatever is said.
-    fn due(&self, phase: Phase, renewed: Instant, flushed: Instant) -> Option<Instant> {
+    fn due(&self, phase: DispatchPhase, renewed: Instant, flushed: Instant) -> Option<Instant> {
         let now = Instant::now();
-        let behind = phase == Phase::Open && (self.context.behind)();
+        let behind = phase == DispatchPhase::Open && (self.context.behind)();
         let acked = self.acked.load(Ordering::Relaxed) > 0;
         let state = self.state();
         let down = state.health.down_since().map(|since| since + self.down_after);
-        let untold = phase == Phase::Open && (!state.down_told || state.queue.has_work());
+        let untold = phase == DispatchPhase::Open && (!state.down_told || state.queue.has_work());
         [
             behind.then(|| now + TICK),
             acked.then(|| flushed + TICK),
@@ -113,7 +113,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         self.work.notify_one();
     }
 
-    fn phase(&self) -> Phase {
+    fn phase(&self) -> DispatchPhase {
         self.state().phase
     }
 

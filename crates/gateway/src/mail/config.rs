@@ -2,8 +2,8 @@
 
 use super::encode::Letterhead;
 use super::tag::Tags;
-use crate::context::Problem;
-use crate::route_loop::{RouteSettings, Step};
+use crate::context::RouteProblem;
+use crate::route_loop::{ChangeScope, RouteSettings};
 use net::{TlsClient, TlsClientSettings};
 use settings::Secret;
 use smtp::client::{ClientOptions, Timeouts, TlsMode};
@@ -99,9 +99,9 @@ impl MailRoute {
     }
 
     /// What its mails have in common.
-    pub(super) fn letterhead(&self, tags: Tags) -> Result<Letterhead, Problem> {
+    pub(super) fn letterhead(&self, tags: Tags) -> Result<Letterhead, RouteProblem> {
         let (from_name, from) =
-            parse_author(&self.from).map_err(|reason| Problem { field: "from", reason })?;
+            parse_author(&self.from).map_err(|reason| RouteProblem { field: "from", reason })?;
         let message_domain = self.domain.clone().unwrap_or_else(|| from.domain().to_owned());
         Ok(Letterhead {
             from_name,
@@ -119,10 +119,11 @@ impl RouteSettings for MailRoute {
         &self.name
     }
 
-    fn problems(&self) -> Vec<Problem> {
+    fn problems(&self) -> Vec<RouteProblem> {
         let mut problems = Vec::new();
-        let mut check =
-            |field, wrong: Option<String>| problems.extend(wrong.map(|reason| Problem { field, reason }));
+        let mut check = |field, wrong: Option<String>| {
+            problems.extend(wrong.map(|reason| RouteProblem { field, reason }))
+        };
         check("address", wrong_address(&self.address));
         match self.from.is_empty() {
             true => check("from", Some("is needed".to_owned())),
@@ -164,19 +165,19 @@ impl RouteSettings for MailRoute {
         DOWN_AFTER
     }
 
-    fn step_to(&self, to: &MailRoute) -> Step {
+    fn step_to(&self, to: &MailRoute) -> ChangeScope {
         // Messages in hand were, or will be, composed by it.
         let letterhead = |route: &MailRoute| (route.from.clone(), route.domain.clone(), route.drill);
         // A session has the rest from its beginning.
         let bound = |route: &MailRoute| MailRoute { rate: 0.0, sessions: 0, ..route.clone() };
         if self == to {
-            Step::None
+            ChangeScope::None
         } else if letterhead(self) != letterhead(to) {
-            Step::Reopen
+            ChangeScope::Reopen
         } else if bound(self) != bound(to) {
-            Step::Rebind
+            ChangeScope::Rebind
         } else {
-            Step::InPlace
+            ChangeScope::InPlace
         }
     }
 

@@ -29,11 +29,11 @@ pub use tag::{Purpose, Tags};
 
 #[cfg(test)]
 use crate::conformance::FarEnd;
-use crate::context::{GatewayContext, Problem, Running, Stop};
+use crate::context::{GatewayContext, RouteProblem, RunningGateway, Stop};
 use crate::dispatcher::{RateHolder, RouteDispatcher};
 use crate::registry::{ANY_PORT, ChannelGateway, Simulator, SimulatorOptions};
 use crate::route_keys::RouteKeys;
-use crate::route_loop::{self, Checked, RouteSessions, Step};
+use crate::route_loop::{self, ChangeScope, Checked, RouteSessions};
 use crate::surroundings::Surroundings;
 use ::pace::Backoff;
 use bus::BusError;
@@ -63,7 +63,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// Everything that is wrong with its settings.
-pub fn start(config: MailRoute, context: &GatewayContext) -> Result<Running, Vec<Problem>> {
+pub fn start(config: MailRoute, context: &GatewayContext) -> Result<RunningGateway, Vec<RouteProblem>> {
     if config.tls == TlsMode::None && config.username.is_some() {
         tracing::warn!(route = config.name, "the password goes over the network as it is: tls is \"none\"");
     }
@@ -71,15 +71,19 @@ pub fn start(config: MailRoute, context: &GatewayContext) -> Result<Running, Vec
 }
 
 /// The gateway of mail.
-pub struct Mail;
+pub struct MailGateway;
 
-impl ChannelGateway for Mail {
+impl ChannelGateway for MailGateway {
     type Sessions = MailSessions;
     type Keys = MailKeys;
     const CHANNEL: ChannelNumber = channels::MAIL;
     const ADDRESS: Option<&'static str> = Some("relay.example:25");
 
-    fn settings(common: &RouteKeys, keys: &MailKeys, around: &Surroundings) -> Result<MailRoute, Problem> {
+    fn settings(
+        common: &RouteKeys,
+        keys: &MailKeys,
+        around: &Surroundings,
+    ) -> Result<MailRoute, RouteProblem> {
         Ok(keys.route(common, around))
     }
 
@@ -131,14 +135,14 @@ impl RouteSessions for MailSessions {
     type Material = Material;
     type Encoder = MailEncoder;
 
-    fn prepare(settings: &MailRoute, context: &GatewayContext) -> Result<Material, Vec<Problem>> {
+    fn prepare(settings: &MailRoute, context: &GatewayContext) -> Result<Material, Vec<RouteProblem>> {
         let letterhead =
             settings.letterhead(Tags::new(&context.signing_key)).map_err(|problem| vec![problem])?;
         let tls = match settings.tls {
             TlsMode::None => None,
             TlsMode::StartTls | TlsMode::Implicit => Some(
                 TlsClient::new(&settings.tls_settings())
-                    .map_err(|error| vec![Problem { field: "ca_file", reason: error.to_string() }])?,
+                    .map_err(|error| vec![RouteProblem { field: "ca_file", reason: error.to_string() }])?,
             ),
         };
         Ok(Material { letterhead, tls })
@@ -170,9 +174,9 @@ impl RouteSessions for MailSessions {
         self.fill();
     }
 
-    async fn change(&mut self, step: Step, route: Checked<Self>) {
+    async fn change(&mut self, step: ChangeScope, route: Checked<Self>) {
         self.relay.change(route.settings, route.material.tls);
-        if step == Step::Rebind {
+        if step == ChangeScope::Rebind {
             // A relay counts connections: the old ones go first.
             self.end_places(0);
             while self.tasks.join_next().await.is_some() {}

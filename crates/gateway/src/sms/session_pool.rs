@@ -15,7 +15,7 @@ use super::carrier::Carrier;
 use super::config::{SESSIONS_MAX, SmsRoute};
 use super::session::{CarrierConnection, Ending, bind_of};
 use crate::context::Stop;
-use crate::route_loop::Step;
+use crate::route_loop::ChangeScope;
 
 /// First wait between attempts to connect.
 const RECONNECT_FIRST: Duration = Duration::from_millis(500);
@@ -85,8 +85,8 @@ impl SessionPool {
     }
 
     /// Goes on with other settings, which the carrier has already.
-    pub(super) async fn change(&mut self, step: Step, tls: Option<TlsClient>) {
-        if step == Step::Rebind {
+    pub(super) async fn change(&mut self, step: ChangeScope, tls: Option<TlsClient>) {
+        if step == ChangeScope::Rebind {
             self.tls = tls;
             // A carrier counts binds: the old ones go first.
             self.end().await;

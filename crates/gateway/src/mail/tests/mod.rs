@@ -19,7 +19,7 @@ use server::{Manners, Server, certificate};
 
 use super::tag::{Purpose, Tags};
 use super::{MailRoute, TlsMode, start};
-use crate::{GatewayContext, Running};
+use crate::{GatewayContext, RunningGateway};
 
 /// Signs the addresses that replies go to.
 const SECRET: &[u8] = b"a secret of sixteen octets";
@@ -55,7 +55,7 @@ impl TestRoute {
         TestRoute { dir, bus, context }
     }
 
-    fn start(&self, route: MailRoute) -> Running {
+    fn start(&self, route: MailRoute) -> RunningGateway {
         start(route, &self.context).unwrap_or_else(|problems| panic!("{problems:?}"))
     }
 
