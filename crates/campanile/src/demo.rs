@@ -25,7 +25,7 @@ const PAGE: usize = 1_000;
 
 /// What the command line says.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct DemoOptions {
     /// People in the town.
     pub recipients: u64,
     /// End after the report.
@@ -35,7 +35,7 @@ pub struct Options {
 }
 
 /// Runs the demo; true if every recipient is accounted for.
-pub async fn run(options: Options) -> Result<bool, String> {
+pub async fn run(options: DemoOptions) -> Result<bool, String> {
     let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let town = Town::new(SEED, options.recipients);
     let setup = town::setup(&town, folder.path(), options.listen)?;
@@ -49,7 +49,7 @@ pub async fn run(options: Options) -> Result<bool, String> {
     result
 }
 
-async fn show(server: &RunningServer, town: &Town, options: &Options) -> Result<bool, String> {
+async fn show(server: &RunningServer, town: &Town, options: &DemoOptions) -> Result<bool, String> {
     let address = server.http.ok_or("the HTTP door is not open")?;
     let token = server.admin_token.clone().ok_or("there is no token")?;
     let api = DemoApi { url: format!("http://{address}"), token, client: reqwest::Client::new() };

@@ -27,7 +27,7 @@ fn serve_house(serve: Serve) -> Result<(), String> {
 fn show_demo(demo: Demo) -> Result<bool, String> {
     log("error", LogFormat::Text);
     if demo.charging {
-        let options = demo::charging::Options {
+        let options = demo::charging::ChargingDemoOptions {
             listen: demo.listen,
             diameter: demo.diameter,
             origin_host: demo.origin_host,
@@ -36,7 +36,7 @@ fn show_demo(demo: Demo) -> Result<bool, String> {
         };
         return runtime()?.block_on(demo::charging::run(options));
     }
-    let options = demo::Options { recipients: demo.recipients, exit: demo.exit, listen: demo.listen };
+    let options = demo::DemoOptions { recipients: demo.recipients, exit: demo.exit, listen: demo.listen };
     runtime()?.block_on(demo::run(options))
 }
 

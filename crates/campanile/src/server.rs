@@ -5,7 +5,7 @@ use crate::alert_documents::StoredDocuments;
 use crate::keys::Keys;
 use crate::parts_estimator::PartsEstimator;
 use crate::setup::{ConfiguredRoute, NodeSetup, Setup};
-use crate::storage::Opened;
+use crate::storage::OpenedStorage;
 use arc_swap::ArcSwap;
 use charging::books::Books;
 use doors::http::{AnswerLinks, CapSender};
@@ -137,7 +137,7 @@ impl RunningServer {
         choose_cryptography();
         std::fs::create_dir_all(&setup.data)
             .map_err(|error| format!("the data folder {} cannot be made: {error}", setup.data.display()))?;
-        let Opened { store, bus, keys, node, outbox } = crate::storage::open(&setup).await?;
+        let OpenedStorage { store, bus, keys, node, outbox } = crate::storage::open(&setup).await?;
         let clock: Clock = Arc::new(wall_clock);
         let links = links(&setup, &keys);
         let cores = cores()?;

@@ -15,7 +15,7 @@ const HOUSE: &str = "house";
 const ID_OCTETS: usize = 16;
 
 /// Store, bus and secrets, open.
-pub struct Opened {
+pub struct OpenedStorage {
     /// SQL.
     pub store: SharedStore,
     /// Topics.
@@ -32,7 +32,7 @@ pub struct Opened {
 ///
 /// # Errors
 /// In words, with what to do.
-pub async fn open(setup: &Setup) -> Result<Opened, String> {
+pub async fn open(setup: &Setup) -> Result<OpenedStorage, String> {
     data_form::note_in_folder(&setup.data)?;
     match &setup.kept {
         StoragePlace::Here { database, bus, fsync } => {
@@ -43,13 +43,13 @@ pub async fn open(setup: &Setup) -> Result<Opened, String> {
             let store =
                 store::sqlite::open(&setup.data.join(database), &store::sqlite::SqliteOptions::default())
                     .map_err(|error| error.to_string())?;
-            Ok(Opened { store, bus, keys, node: None, outbox: None })
+            Ok(OpenedStorage { store, bus, keys, node: None, outbox: None })
         }
         StoragePlace::Shared(servers) => shared(servers, &setup.data).await,
     }
 }
 
-async fn shared(servers: &SharedServers, data: &Path) -> Result<Opened, String> {
+async fn shared(servers: &SharedServers, data: &Path) -> Result<OpenedStorage, String> {
     let (url, options) = (servers.store.reveal().to_owned(), servers.postgres.clone());
     let store = aside(move || store::postgres::open(&url, &options).map_err(|error| error.to_string()))
         .await
@@ -63,7 +63,7 @@ async fn shared(servers: &SharedServers, data: &Path) -> Result<Opened, String> 
     let options =
         bus::embedded::Options { fsync: Fsync::Os, reserve_octets: 0, ..bus::embedded::Options::default() };
     let outbox = bus::embedded::open(data.join("outbox"), options).map_err(|error| error.to_string())?;
-    Ok(Opened { store, bus, keys, node: Some(servers.node.clone()), outbox: Some(outbox) })
+    Ok(OpenedStorage { store, bus, keys, node: Some(servers.node.clone()), outbox: Some(outbox) })
 }
 
 /// Servers are asked on a thread that may wait.

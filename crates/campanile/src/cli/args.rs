@@ -86,7 +86,7 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     Udp(Udp),
     /// Print the version
     #[command(after_help = "Examples:\n  campanile version\n  campanile version --format json")]
-    Version(Version),
+    Version(VersionArgs),
 }
 
 /// `campanile bench`: all arguments are the other program's.
@@ -507,7 +507,7 @@ pub(crate) enum Sim {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Version {
+pub(crate) struct VersionArgs {
     #[command(flatten)]
     pub format: FormatArgs,
 }

@@ -35,7 +35,7 @@ const SHOWN: usize = 100;
 
 /// What the command line says.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ChargingDemoOptions {
     /// Where the HTTP door listens.
     pub listen: SocketAddr,
     /// Where the credit-control server listens.
@@ -49,7 +49,7 @@ pub struct Options {
 }
 
 /// Runs it; true if the account is what it must be.
-pub async fn run(options: Options) -> Result<bool, String> {
+pub async fn run(options: ChargingDemoOptions) -> Result<bool, String> {
     let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let server = RunningServer::open(setup(&options, folder.path())?, None).await?;
     let result = show(&server, &options).await;
@@ -64,7 +64,7 @@ pub async fn run(options: Options) -> Result<bool, String> {
     result
 }
 
-fn setup(options: &Options, folder: &Path) -> Result<crate::setup::Setup, String> {
+fn setup(options: &ChargingDemoOptions, folder: &Path) -> Result<crate::setup::Setup, String> {
     let realm = options.origin_host.split_once('.').map_or("", |(_, realm)| realm);
     let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
     let text = format!(
@@ -87,7 +87,7 @@ fn api(server: &RunningServer) -> Result<DemoApi, String> {
     Ok(DemoApi { url: format!("http://{address}"), token, client: reqwest::Client::new() })
 }
 
-async fn show(server: &RunningServer, options: &Options) -> Result<bool, String> {
+async fn show(server: &RunningServer, options: &ChargingDemoOptions) -> Result<bool, String> {
     let (api, server) = (api(server)?, server.diameter().0.ok_or("the credit-control server is not open")?);
     let realm = options.origin_host.split_once('.').map_or("", |(_, realm)| realm);
     println!("campanile demo --charging: a credit-control server, each account begins with {BALANCE}.\n");

@@ -5,7 +5,7 @@ use plot::{self, Curve, Scale};
 use std::path::Path;
 
 /// What is written.
-pub(super) struct Page<'a> {
+pub(super) struct RunReport<'a> {
     /// What was run.
     pub title: String,
     /// What came of it, for people.
@@ -15,7 +15,7 @@ pub(super) struct Page<'a> {
 }
 
 /// Writes `name`.csv, .svg and .html into `out`, which is made.
-pub(super) fn write(out: &Path, name: &str, page: &Page<'_>) -> Result<(), String> {
+pub(super) fn write(out: &Path, name: &str, page: &RunReport<'_>) -> Result<(), String> {
     let said = |error: std::io::Error| format!("--out {}: {error}", out.display());
     std::fs::create_dir_all(out).map_err(said)?;
     std::fs::write(out.join(format!("{name}.csv")), rows(page.views)).map_err(said)?;

@@ -7,7 +7,7 @@ use gateway::edge::archive::unpack;
 use pace::parse_bit_rate;
 use paced_udp::push::{
     Arrived, PushProgress, PushReport, ReceiveOptions, Received, Receiving, SendOptions, Site, SiteKey,
-    SiteOutcome as End,
+    SiteOutcome,
 };
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -221,15 +221,15 @@ fn tell_end(report: &PushReport, is_json: bool) -> Outcome {
     for site in &report.sites {
         let seconds = site.took.map(|took| took.as_secs_f64());
         let (state, why) = match &site.outcome {
-            End::Done => ("done", None),
-            End::Refused(why) | End::NoRoom(why) => ("refused", Some(why.clone())),
-            End::Away(why) => ("away", Some(why.clone())),
-            End::Late if seconds.is_none() => {
+            SiteOutcome::Done => ("done", None),
+            SiteOutcome::Refused(why) | SiteOutcome::NoRoom(why) => ("refused", Some(why.clone())),
+            SiteOutcome::Away(why) => ("away", Some(why.clone())),
+            SiteOutcome::Late if seconds.is_none() => {
                 ("late", Some("it was not there until the deadline".to_owned()))
             }
-            End::Late => ("late", Some("the deadline came first".to_owned())),
+            SiteOutcome::Late => ("late", Some("the deadline came first".to_owned())),
         };
-        missing += u32::from(site.outcome != End::Done);
+        missing += u32::from(site.outcome != SiteOutcome::Done);
         let goodput =
             seconds.filter(|seconds| *seconds > 0.0).map(|seconds| report.size as f64 * 8.0 / seconds);
         if is_json {

@@ -2,7 +2,7 @@
 
 use super::super::{Failure, Outcome, print};
 use super::args::{RuleName, RungName, Send};
-use super::page::{self, Page};
+use super::page::{self, RunReport};
 use super::{key, on_interrupt, range, shown};
 use pace::{PacingRule, Profile, parse_bit_rate};
 use paced_udp::control::Control;
@@ -49,7 +49,7 @@ pub(super) fn send(args: &Send) -> Outcome {
 
 fn tell(args: &Send, summary: &SenderSummary, views: &[View]) -> Outcome {
     if let Some(out) = &args.shared.out {
-        let page = Page {
+        let page = RunReport {
             title: format!("Paced UDP to {}: {}", args.to, args.rate),
             summary: shown::summary(summary),
             views,
