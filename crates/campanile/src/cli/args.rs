@@ -500,7 +500,7 @@ pub(crate) struct ListTokens {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sim {
     #[command(flatten)]
-    Built(Box<sim::Command>),
+    Built(Box<sim::SimCommand>),
     /// A pager terminal; not built yet
     #[command(hide = true)]
     Pager(Anything),

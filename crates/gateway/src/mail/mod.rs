@@ -88,11 +88,11 @@ impl ChannelGateway for MailGateway {
     }
 
     fn simulate(options: SimulatorOptions) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>> {
-        let options = sim::mailbox::Options {
+        let options = sim::mailbox::MailboxOptions {
             listen: ANY_PORT.to_owned(),
             people: options.habits,
             door: options.smtp_door,
-            ..sim::mailbox::Options::default()
+            ..sim::mailbox::MailboxOptions::default()
         };
         Some(Box::pin(async {
             Ok(Box::new(sim::mailbox::Mailbox::start(options).await?) as Box<dyn Simulator>)

@@ -76,10 +76,10 @@ impl ChannelGateway for SmsGateway {
     }
 
     fn simulate(options: SimulatorOptions) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>> {
-        let options = sim::smsc::Options {
+        let options = sim::smsc::SmscOptions {
             listen: ANY_PORT.to_owned(),
             people: options.habits,
-            ..sim::smsc::Options::default()
+            ..sim::smsc::SmscOptions::default()
         };
         Some(Box::pin(async { Ok(Box::new(sim::smsc::Smsc::start(options).await?) as Box<dyn Simulator>) }))
     }

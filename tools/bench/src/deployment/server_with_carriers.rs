@@ -11,9 +11,9 @@ pub(crate) struct Plan {
     /// Where its folder is made; nothing: where the system keeps temporary files.
     pub(crate) folder: Option<PathBuf>,
     /// A carrier for short messages.
-    pub(crate) sms: Option<smsc::Options>,
+    pub(crate) sms: Option<smsc::SmscOptions>,
     /// A mail server.
-    pub(crate) mail: Option<mailbox::Options>,
+    pub(crate) mail: Option<mailbox::MailboxOptions>,
     /// People answer: the server has an SMTP door, and short messages a number to answer to.
     pub(crate) has_answers: bool,
     /// `[bus] fsync`.
@@ -64,7 +64,7 @@ impl ServerWithCarriers {
         let mail = match &plan.mail {
             Some(options) => {
                 let door = plan.has_answers.then(|| door.clone());
-                let options = mailbox::Options { door, ..options.clone() };
+                let options = mailbox::MailboxOptions { door, ..options.clone() };
                 Some(Carrier::start(&plan.program, folder.path(), "mail", &options).await?)
             }
             None => None,

@@ -84,8 +84,8 @@ async fn open(options: &HttpOptions) -> Result<ServerWithCarriers, String> {
     ServerWithCarriers::open(&Plan {
         program: options.program.clone(),
         folder: options.folder.clone(),
-        sms: (options.channel == channels::SMS).then(smsc::Options::sink),
-        mail: (options.channel == channels::MAIL).then(mailbox::Options::sink),
+        sms: (options.channel == channels::SMS).then(smsc::SmscOptions::sink),
+        mail: (options.channel == channels::MAIL).then(mailbox::MailboxOptions::sink),
         has_answers: false,
         fsync: options.fsync.clone(),
         sessions: 2,

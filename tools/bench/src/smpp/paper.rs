@@ -58,7 +58,7 @@ async fn generation(
     folder: Option<&PathBuf>,
 ) -> Result<(Vec<Measured>, Vec<f64>), String> {
     let folder = super::new_folder(folder)?;
-    let simulator = Carrier::start(program, folder.path(), "smsc", &smsc::Options::sink()).await?;
+    let simulator = Carrier::start(program, folder.path(), "smsc", &smsc::SmscOptions::sink()).await?;
     let (mut rows, mut cycles_us) = (Vec::new(), Vec::new());
     for published in published::generation_times() {
         let mut row = Measured::new("smpp-paper").with("table", 3).with("run", published.run);

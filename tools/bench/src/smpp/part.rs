@@ -9,7 +9,7 @@ use super::sink::Sink;
 use clap::{Args, ValueEnum};
 use net::Cores;
 use serde::Serialize;
-use sim::smsc::{Options, Smsc};
+use sim::smsc::{Smsc, SmscOptions};
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ impl PartArgs {
             return Err(format!("--count: {} is not between 1 and {ROUTES_MAX}", self.count));
         }
         let runtime = runtime()?;
-        let options = Options { keep: self.keep, ..Options::sink() };
+        let options = SmscOptions { keep: self.keep, ..SmscOptions::sink() };
         let carriers = runtime.block_on(async {
             let mut carriers = Vec::with_capacity(self.count);
             for _ in 0..self.count {
