@@ -1,4 +1,4 @@
-use super::{Carrier, CarrierStats, Server, Usage, free_port};
+use super::{Carrier, CarrierStats, ServerProcess, Usage, free_port};
 use sim::{mailbox, smsc};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -26,7 +26,7 @@ pub(crate) struct Plan {
 
 /// A running server with its carriers, all in one folder that goes when it does.
 pub(crate) struct ServerWithCarriers {
-    pub(crate) server: Server,
+    pub(crate) server: ServerProcess,
     sms: Option<Carrier>,
     mail: Option<Carrier>,
     folder: TempDir,
@@ -70,7 +70,7 @@ impl ServerWithCarriers {
             None => None,
         };
         let config = config(plan, sms.as_ref(), mail.as_ref(), &door);
-        let server = Server::start(&plan.program, folder.path(), &config, None).await?;
+        let server = ServerProcess::start(&plan.program, folder.path(), &config, None).await?;
         Ok(ServerWithCarriers { server, sms, mail, folder })
     }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub struct PartArgs {
     /// Which
     #[arg(value_enum)]
-    kind: Kind,
+    kind: ServerKind,
     /// Carriers, or sockets
     #[arg(long, default_value_t = 1)]
     count: usize,
@@ -38,7 +38,7 @@ pub struct PartArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum ServerKind {
     /// A bare SMSC
     Sink,
     /// The session machine as a server
@@ -66,24 +66,24 @@ impl PartArgs {
     /// In words.
     pub(crate) fn run(self) -> Result<(), String> {
         match self.kind {
-            Kind::Sink => {
+            ServerKind::Sink => {
                 let sink = Sink::start().map_err(|error| format!("the sink: {error}"))?;
                 connection(&[sink.address().to_string()], || Ok(sink.totals()))
             }
-            Kind::Front => run_front(),
-            Kind::Door => self.run_door(),
-            Kind::Carriers => self.run_carriers(),
-            Kind::Floor => {
+            ServerKind::Front => run_front(),
+            ServerKind::Door => self.run_door(),
+            ServerKind::Carriers => self.run_carriers(),
+            ServerKind::Floor => {
                 let address = crate::topics::start_floor().map_err(|error| format!("the floor: {error}"))?;
                 connection(&[address.to_string()], || Ok(()))
             }
-            Kind::Study => {
+            ServerKind::Study => {
                 println!("{}", crate::diameter::run_job(&self.job)?);
                 Ok(())
             }
-            Kind::UdpReceiver => crate::udp::run_receiver(self.count),
-            Kind::UdpSender => crate::udp::run_sender(&self.job),
-            Kind::CreditFloor => {
+            ServerKind::UdpReceiver => crate::udp::run_receiver(self.count),
+            ServerKind::UdpSender => crate::udp::run_sender(&self.job),
+            ServerKind::CreditFloor => {
                 let address =
                     crate::diameter::start_floor().map_err(|error| format!("the floor: {error}"))?;
                 connection(&[address.to_string()], || Ok(()))

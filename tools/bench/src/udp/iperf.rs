@@ -21,11 +21,11 @@ const READY_MAX: Duration = Duration::from_secs(10);
 /// What its client prints at the end (`-J`).
 #[derive(Debug, Deserialize)]
 struct Printed {
-    end: End,
+    end: IperfEnd,
 }
 
 #[derive(Debug, Deserialize)]
-struct End {
+struct IperfEnd {
     sum: Sum,
     cpu_utilization_percent: Utilization,
 }
