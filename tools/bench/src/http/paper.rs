@@ -17,8 +17,8 @@ pub(crate) struct Paper {
     pub(crate) sizes: Vec<Measured>,
 }
 
-/// Reruns the rows of table 2 on one server and those of table 1 on another. The published gaps are divided by
-/// `time_scale`. Of `options` the program, the folder and when an append is done are taken; all else is as
+/// Reruns the rows of table 2 on one server and those of table 1 on another. The published gaps are divided
+/// by `time_scale`. Of `options` the program, the folder and when an append is done are taken; all else is as
 /// published.
 ///
 /// # Errors
