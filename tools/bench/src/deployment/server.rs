@@ -51,11 +51,11 @@ impl ServerProcess {
         stamps: Option<&Path>,
         placement: &Placement,
     ) -> Result<ServerProcess, String> {
-        let said = |error: io::Error| format!("cannot start {}: {error}", program.display());
+        let describe = |error: io::Error| format!("cannot start {}: {error}", program.display());
         let address = format!("127.0.0.1:{}", free_port()?);
         let path = folder.join("campanile.toml");
         let config = format!("[http]\nlisten = \"{address}\"\npublic_url = \"http://{address}\"\n{config}");
-        std::fs::write(&path, config).map_err(said)?;
+        std::fs::write(&path, config).map_err(describe)?;
         let log = folder.join("server.log");
         let mut command = Command::new(program);
         command
@@ -69,9 +69,9 @@ impl ServerProcess {
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(File::create(&log).map_err(said)?)
+            .stderr(File::create(&log).map_err(describe)?)
             .kill_on_drop(true);
-        let mut child = placement.spawn(|| command.spawn()).map_err(said)?;
+        let mut child = placement.spawn(|| command.spawn()).map_err(describe)?;
         let output = child.stdout.take().ok_or("the server has no standard output")?;
         let mut server = ServerProcess { child, address, token: String::new(), log };
         let mut lines = BufReader::new(output).lines();

@@ -100,9 +100,9 @@ impl GeneratorResult {
 /// # Errors
 /// A connection that does not come up, breaks, or falls silent.
 pub(super) fn run(load: &Load, begun: impl FnOnce()) -> Result<GeneratorResult, String> {
-    let said = |error: io::Error| format!("the server at {}: {error}", load.address);
+    let describe = |error: io::Error| format!("the server at {}: {error}", load.address);
     let streams: Vec<TcpStream> =
-        (0..load.connections).map(|_| bound(load).map_err(said)).collect::<Result<_, _>>()?;
+        (0..load.connections).map(|_| bound(load).map_err(describe)).collect::<Result<_, _>>()?;
     begun();
     let begin = Instant::now();
     let mut seen = GeneratorResult::new();
@@ -113,7 +113,7 @@ pub(super) fn run(load: &Load, begun: impl FnOnce()) -> Result<GeneratorResult, 
         });
         for connection in talks.collect::<Vec<_>>() {
             let one = connection.join().map_err(|_| "a connection of the generator panicked".to_owned())?;
-            seen.merge(one.map_err(said)?);
+            seen.merge(one.map_err(describe)?);
         }
         Ok(seen)
     })

@@ -140,15 +140,15 @@ fn connection<T: Serialize>(
     addresses: &[String],
     totals: impl Fn() -> Result<T, String>,
 ) -> Result<(), String> {
-    let said = |error: std::io::Error| format!("who started this is gone: {error}");
+    let describe = |error: std::io::Error| format!("who started this is gone: {error}");
     let mut output = std::io::stdout().lock();
-    writeln!(output, "listening on {}", addresses.join(",")).map_err(said)?;
-    output.flush().map_err(said)?;
+    writeln!(output, "listening on {}", addresses.join(",")).map_err(describe)?;
+    output.flush().map_err(describe)?;
     for line in std::io::stdin().lock().lines() {
-        line.map_err(said)?;
+        line.map_err(describe)?;
         let totals = serde_json::to_string(&totals()?).map_err(|error| error.to_string())?;
-        writeln!(output, "{totals}").map_err(said)?;
-        output.flush().map_err(said)?;
+        writeln!(output, "{totals}").map_err(describe)?;
+        output.flush().map_err(describe)?;
     }
     Ok(())
 }

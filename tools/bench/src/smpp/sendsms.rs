@@ -25,15 +25,15 @@ const ANSWER_MAX: Duration = Duration::from_secs(60);
 pub(super) async fn run(options: &SmppOptions) -> Result<Measured, String> {
     let mut rig = Rig::open(options).await?;
     let address = rig.server.address().to_owned();
-    let said = |error: std::io::Error| format!("fdatasync: {error}");
+    let describe = |error: std::io::Error| format!("fdatasync: {error}");
     let usage = |rig: &Rig| {
         let (own, sink) = (Usage::of(std::process::id()).unwrap_or_default(), rig.sink.usage());
         (rig.server.usage(), own.cpu_s + sink.cpu_s)
     };
-    let probe = Probe::start(rig.folder()).map_err(said)?;
+    let probe = Probe::start(rig.folder()).map_err(describe)?;
     let (before, begin_us) = (usage(&rig), now_us());
     let (seen, first_refusal) = load(options, &address).await?;
-    let fdatasync_us = probe.p50_us().map_err(said)?;
+    let fdatasync_us = probe.p50_us().map_err(describe)?;
     let totals = rig.arrived(&seen.sums).await?;
     let after = usage(&rig);
     let mut measured = judged(options.measured("smpp-gateway"), &seen, first_refusal);

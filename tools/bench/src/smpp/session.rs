@@ -112,7 +112,7 @@ impl SubmitWorker {
     }
 
     async fn run(mut self, load: Load) -> Result<(GeneratorResult, Vec<Instant>), String> {
-        let said = |why: String| format!("the SMSC at {}: {why}", load.address);
+        let describe = |why: String| format!("the SMSC at {}: {why}", load.address);
         let stream = connect(&load.address, None, CONNECT_MAX).await.map_err(|error| error.to_string())?;
         let now = Instant::now();
         let mut session = Session::new(Role::Esme, Config { window: load.window, ..Config::default() }, now);
@@ -122,11 +122,11 @@ impl SubmitWorker {
             password: load.password.as_bytes(),
             ..Bind::default()
         };
-        session.bind(&bind, now).map_err(|error| said(error.to_string()))?;
+        session.bind(&bind, now).map_err(|error| describe(error.to_string()))?;
         let end = drive(&mut Link::new(stream), &mut session, &mut self).await;
         match self.trouble {
-            Some(trouble) => Err(said(trouble)),
-            None if !self.over => Err(said(format!("the session ended too early: {end:?}"))),
+            Some(trouble) => Err(describe(trouble)),
+            None if !self.over => Err(describe(format!("the session ended too early: {end:?}"))),
             None => Ok((self.seen, self.stamps.unwrap_or_default())),
         }
     }

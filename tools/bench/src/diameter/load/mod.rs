@@ -131,7 +131,7 @@ impl Shared {
 /// # Errors
 /// No connection, or one that broke.
 pub(super) fn run(load: &Load) -> Result<Done, String> {
-    let said = |error: io::Error| format!("the server at {}: {error}", load.address);
+    let describe = |error: io::Error| format!("the server at {}: {error}", load.address);
     let threads = load.threads.clamp(1, load.connections);
     let shared = Arc::new(Shared::new(load, threads));
     let mut running = Vec::new();
@@ -157,7 +157,7 @@ pub(super) fn run(load: &Load) -> Result<Done, String> {
                 None => thread.run(&shared, &mut clients?),
             }
         };
-        running.push(std::thread::Builder::new().name("load".to_owned()).spawn(work).map_err(said)?);
+        running.push(std::thread::Builder::new().name("load".to_owned()).spawn(work).map_err(describe)?);
     }
     shared.begin.wait();
     let begin = *shared.started.get_or_init(Instant::now);
@@ -167,7 +167,7 @@ pub(super) fn run(load: &Load) -> Result<Done, String> {
     }
     let mut done = Done::nothing(RequestTemplate::new(RequestKind::Event, 0, load.run).octets());
     for thread in running {
-        let one = thread.join().map_err(|_| "a thread of the load panicked")?.map_err(said)?;
+        let one = thread.join().map_err(|_| "a thread of the load panicked")?.map_err(describe)?;
         done.requests += one.requests;
         done.errors += one.errors;
         done.spread.merge(&one.spread);
