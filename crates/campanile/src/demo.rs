@@ -50,7 +50,7 @@ pub async fn run(options: DemoOptions) -> Result<bool, String> {
 }
 
 async fn show(server: &RunningServer, town: &Town, options: &DemoOptions) -> Result<bool, String> {
-    let address = server.http.ok_or("the HTTP door is not open")?;
+    let address = server.http().ok_or("the HTTP door is not open")?;
     let token = server.admin_token.clone().ok_or("there is no token")?;
     let api = DemoApi { url: format!("http://{address}"), token, client: reqwest::Client::new() };
     println!("campanile demo: a town of {} people, simulated carriers on real ports.\n", options.recipients);
@@ -125,7 +125,8 @@ async fn follow(api: &DemoApi, id: &str, expected: &Expected) -> Result<Value, S
     loop {
         let report = api.get(&format!("/api/v1/alerts/{id}/report")).await?;
         picture.draw(&report, begun.elapsed());
-        let settled = report["state"] == "done" && town::counts(expected) == town::told(&report["counts"]);
+        let settled =
+            report["state"] == "done" && town::counts(expected) == town::reported(&report["counts"]);
         if settled || begun.elapsed() > PATIENCE {
             picture.finish();
             return Ok(report);
@@ -158,7 +159,7 @@ async fn account(
         }
     }
     let missing = town.people().filter(|person| !seen.contains(&person.id)).count();
-    let (wanted, told) = (town::counts(expected), town::told(&report["counts"]));
+    let (wanted, told) = (town::counts(expected), town::reported(&report["counts"]));
     let complete = missing == 0 && wanted == told;
     if complete {
         println!(

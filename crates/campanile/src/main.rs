@@ -17,10 +17,10 @@ fn main() -> ExitCode {
 }
 
 fn serve_house(serve: Serve) -> Result<(), String> {
-    // What is wrong with the config is told by the server itself.
-    let said =
+    // The server itself reports errors in the config.
+    let log_config =
         config::load(serve.config.as_deref(), &serve.data).map(|config| config.log).unwrap_or_default();
-    log(&said.filter, said.format);
+    log(&log_config.filter, log_config.format);
     runtime()?.block_on(serve::run(serve.config, serve.data))
 }
 

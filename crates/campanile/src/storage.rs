@@ -77,18 +77,18 @@ async fn aside<T: Send + 'static>(
 /// and outcomes speak of alerts that are not ours.
 async fn belonging(store: &SharedStore, bus: &Arc<dyn bus::Bus>) -> Result<Keys, String> {
     let id = store.house().await.map_err(|error| error.to_string())?;
-    let said = |error: bus::BusError| format!("[bus]: {error}");
+    let describe = |error: bus::BusError| format!("[bus]: {error}");
     let opened = bus.clone();
     let topic = aside(move || opened.topic(HOUSE).map_err(|error| error.to_string())).await?;
-    if topic.latest().await.map_err(said)? == 0 {
+    if topic.latest().await.map_err(describe)? == 0 {
         let record = [&[records::FORM][..], id.as_bytes(), &Keys::random()?].concat();
         match topic.append_at(0, &[&record]).await {
             // Another process was first: its secrets hold for all.
             Ok(_) | Err(bus::BusError::Moved { .. }) => {}
-            Err(error) => return Err(said(error)),
+            Err(error) => return Err(describe(error)),
         }
     }
-    let records = topic.fetch(0, 1, usize::MAX).await.map_err(said)?;
+    let records = topic.fetch(0, 1, usize::MAX).await.map_err(describe)?;
     let first = records.first().filter(|record| record.index == 0);
     let first = first.map(|record| records::behind_form("record of the topic house", &record.octets));
     let octets = first.transpose().map_err(|error| format!("[bus]: {error}"))?;

@@ -186,9 +186,9 @@ fn way(route: &Route, around: &Surroundings) -> Option<Result<ConfiguredRoute, S
 
 /// The machine's name, in the letters a node's name may have.
 fn machine_name() -> String {
-    let told = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let fits = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let name: String = told.trim().chars().filter(fits).take(40).collect();
+    let name: String = hostname.trim().chars().filter(fits).take(40).collect();
     if name.is_empty() { "node".to_owned() } else { name }
 }
 

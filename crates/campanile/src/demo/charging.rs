@@ -82,7 +82,7 @@ fn setup(options: &ChargingDemoOptions, folder: &Path) -> Result<crate::setup::S
 }
 
 fn api(server: &RunningServer) -> Result<DemoApi, String> {
-    let address = server.http.ok_or("the HTTP door is not open")?;
+    let address = server.http().ok_or("the HTTP door is not open")?;
     let token = server.admin_token.clone().ok_or("there is no token")?;
     Ok(DemoApi { url: format!("http://{address}"), token, client: reqwest::Client::new() })
 }
@@ -189,15 +189,15 @@ impl<'r> DemoGateway<'r> {
     }
 
     async fn exchange(&mut self, request: &[u8]) -> Result<Vec<u8>, String> {
-        let said = |error: std::io::Error| format!("the connection to the server: {error}");
-        self.stream.write_all(request).await.map_err(said)?;
+        let describe = |error: std::io::Error| format!("the connection to the server: {error}");
+        self.stream.write_all(request).await.map_err(describe)?;
         let mut answer = Vec::new();
         loop {
             let whole = next_frame(&answer, MESSAGE_OCTETS_MAX).map_err(|error| error.to_string())?.is_some();
             if whole {
                 return Ok(answer);
             }
-            if self.stream.read_buf(&mut answer).await.map_err(said)? == 0 {
+            if self.stream.read_buf(&mut answer).await.map_err(describe)? == 0 {
                 return Err("the server closed the connection".to_owned());
             }
         }

@@ -138,9 +138,9 @@ fn options(args: &Push) -> Result<SendOptions, Failure> {
     let key = site_key(args.key_file.as_deref(), &addresses)?;
     let signing_key = match &args.signing_key {
         Some(file) => {
-            let said =
+            let describe =
                 |error: std::io::Error| Failure::Failed(format!("--signing-key {}: {error}", file.display()));
-            hex(std::fs::read_to_string(file).map_err(said)?.trim(), "--signing-key")?
+            hex(std::fs::read_to_string(file).map_err(describe)?.trim(), "--signing-key")?
         }
         None => paced_udp::push::fresh_signing_key(),
     };
