@@ -2,7 +2,7 @@
 //! `cargo run --profile perf -p bus --example servers URL [REPLICAS]`. It leaves its topics under the prefix
 //! `measure`.
 
-use bus::nats::{Options, open};
+use bus::nats::{NatsOptions, open};
 use bus::{Bus, Topic};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let url = args.next().ok_or("which servers? nats://HOST:PORT")?;
     let replicas = args.next().map_or(Ok(1), |count| count.parse())?;
-    let bus = open(&url, Options { replicas, prefix: "measure".to_owned(), ..Options::default() })?;
+    let bus = open(&url, NatsOptions { replicas, prefix: "measure".to_owned(), ..NatsOptions::default() })?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     println!("{:<36} {:>12} {:>10} {:>9}", "what", "records/s", "appends/s", "p50");
     for (waiters, batch) in [(1, 1), (16, 1), (256, 1), (1, 10), (1, 100), (1, 1000), (4, 1000)] {

@@ -57,9 +57,9 @@ fn write(data: &Path, path: &Path) -> std::io::Result<()> {
 /// # Errors
 /// In words: a newer version wrote the streams, or the bus fails.
 pub async fn note_on_bus(topic: &dyn Topic, name: &str) -> Result<(), String> {
-    let said = |error: BusError| format!("[bus]: {error}");
+    let describe = |error: BusError| format!("[bus]: {error}");
     for _ in 0..TRIES_MAX {
-        let records = topic.fetch(0, RECORDS_MAX, usize::MAX).await.map_err(said)?;
+        let records = topic.fetch(0, RECORDS_MAX, usize::MAX).await.map_err(describe)?;
         let mut noted = 0;
         for record in records.iter().filter(|record| record.index > 0) {
             let octets = behind_form("form of the streams", &record.octets)
@@ -76,7 +76,7 @@ pub async fn note_on_bus(topic: &dyn Topic, name: &str) -> Result<(), String> {
         match topic.append_at(head, &[&with_form(&DATA_FORM.to_le_bytes())]).await {
             // Another process may have noted a newer one.
             Ok(_) | Err(BusError::Moved { .. }) => {}
-            Err(error) => return Err(said(error)),
+            Err(error) => return Err(describe(error)),
         }
     }
     Err(format!("[bus]: the topic {name:?} keeps growing while it is read"))

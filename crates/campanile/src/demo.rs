@@ -25,7 +25,7 @@ const PAGE: usize = 1_000;
 
 /// What the command line says.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct DemoOptions {
     /// People in the town.
     pub recipients: u64,
     /// End after the report.
@@ -35,7 +35,7 @@ pub struct Options {
 }
 
 /// Runs the demo; true if every recipient is accounted for.
-pub async fn run(options: Options) -> Result<bool, String> {
+pub async fn run(options: DemoOptions) -> Result<bool, String> {
     let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let town = Town::new(SEED, options.recipients);
     let setup = town::setup(&town, folder.path(), options.listen)?;
@@ -49,8 +49,8 @@ pub async fn run(options: Options) -> Result<bool, String> {
     result
 }
 
-async fn show(server: &RunningServer, town: &Town, options: &Options) -> Result<bool, String> {
-    let address = server.http.ok_or("the HTTP door is not open")?;
+async fn show(server: &RunningServer, town: &Town, options: &DemoOptions) -> Result<bool, String> {
+    let address = server.http().ok_or("the HTTP door is not open")?;
     let token = server.admin_token.clone().ok_or("there is no token")?;
     let api = DemoApi { url: format!("http://{address}"), token, client: reqwest::Client::new() };
     println!("campanile demo: a town of {} people, simulated carriers on real ports.\n", options.recipients);
@@ -128,7 +128,8 @@ async fn follow(api: &DemoApi, id: &str, expected: &Expected) -> Result<Value, S
     loop {
         let report = api.get(&format!("/api/v1/alerts/{id}/report")).await?;
         picture.draw(&report, begun.elapsed());
-        let settled = report["state"] == "done" && town::counts(expected) == town::told(&report["counts"]);
+        let settled =
+            report["state"] == "done" && town::counts(expected) == town::reported(&report["counts"]);
         if settled || begun.elapsed() > PATIENCE {
             picture.finish();
             return Ok(report);
@@ -161,7 +162,7 @@ async fn account(
         }
     }
     let missing = town.people().filter(|person| !seen.contains(&person.id)).count();
-    let (wanted, told) = (town::counts(expected), town::told(&report["counts"]));
+    let (wanted, told) = (town::counts(expected), town::reported(&report["counts"]));
     let complete = missing == 0 && wanted == told;
     if complete {
         println!(

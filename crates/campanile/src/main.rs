@@ -17,17 +17,17 @@ fn main() -> ExitCode {
 }
 
 fn serve_house(serve: Serve) -> Result<(), String> {
-    // What is wrong with the config is told by the server itself.
-    let said =
+    // The server itself reports errors in the config.
+    let log_config =
         config::load(serve.config.as_deref(), &serve.data).map(|config| config.log).unwrap_or_default();
-    log(&said.filter, said.format);
+    log(&log_config.filter, log_config.format);
     runtime()?.block_on(serve::run(serve.config, serve.data))
 }
 
 fn show_demo(demo: Demo) -> Result<bool, String> {
     log("error", LogFormat::Text);
     if demo.charging {
-        let options = demo::charging::Options {
+        let options = demo::charging::ChargingDemoOptions {
             listen: demo.listen,
             diameter: demo.diameter,
             origin_host: demo.origin_host,
@@ -36,7 +36,7 @@ fn show_demo(demo: Demo) -> Result<bool, String> {
         };
         return runtime()?.block_on(demo::charging::run(options));
     }
-    let options = demo::Options { recipients: demo.recipients, exit: demo.exit, listen: demo.listen };
+    let options = demo::DemoOptions { recipients: demo.recipients, exit: demo.exit, listen: demo.listen };
     runtime()?.block_on(demo::run(options))
 }
 

@@ -42,7 +42,7 @@ pub(crate) async fn open(
     };
     let mut paying = MessageFunds::default();
     if let Some(settings) = &setup.external {
-        let said = |error: bus::BusError| format!("charging: {error}");
+        let describe = |error: bus::BusError| format!("charging: {error}");
         let (member, leads) = match among {
             None => (None, watch::channel(true).1),
             Some(among) => {
@@ -52,9 +52,9 @@ pub(crate) async fn open(
             }
         };
         let external = External::open(settings.clone(), member, &*context.bus, store.clone()).await;
-        let external = external.map_err(said)?;
+        let external = external.map_err(describe)?;
         context.funds = Some(Arc::new(ExternalFunds(external.clone())));
-        paying.settling = Some(external.start_settling(&*context.bus, leads).map_err(said)?);
+        paying.settling = Some(external.start_settling(&*context.bus, leads).map_err(describe)?);
         paying.external = Some(external);
         return Ok((ledger, paying));
     }

@@ -32,15 +32,15 @@ pub fn share(
     });
     let allocator = Arc::new(opened.map_err(|error| error.to_string())?);
     let leads = Arc::new(watch::Sender::new(false));
-    let (told, heard, mut leader) = (allocator.clone(), leads.clone(), engine.term_changed());
+    let (leading, leads_sender, mut leader) = (allocator.clone(), leads.clone(), engine.term_changed());
     let watching = tokio::spawn(async move {
         loop {
             let is_here = *leader.borrow_and_update() == Leader::Here;
-            told.lead(is_here);
-            heard.send_replace(is_here);
+            leading.lead(is_here);
+            leads_sender.send_replace(is_here);
             if leader.changed().await.is_err() {
-                told.lead(false);
-                heard.send_replace(false);
+                leading.lead(false);
+                leads_sender.send_replace(false);
                 return;
             }
         }

@@ -22,7 +22,7 @@ pub async fn run(file: Option<PathBuf>, data: PathBuf) -> Result<(), String> {
     if let Some(token) = &server.admin_token {
         println!("admin token: {token}");
     }
-    if let Some(address) = server.http {
+    if let Some(address) = server.http() {
         eprintln!("campanile listens on http://{address}; data is in {}", data.display());
     }
     let mut signals =
@@ -33,10 +33,10 @@ pub async fn run(file: Option<PathBuf>, data: PathBuf) -> Result<(), String> {
             () = &mut ended => break,
             _ = signals.terminate.recv() => break,
             _ = signals.interrupt.recv() => break,
-            _ = signals.hangup.recv() => said(&reload(&mut server, file.as_deref(), &data).await),
+            _ = signals.hangup.recv() => log_answer(&reload(&mut server, file.as_deref(), &data).await),
             Some(reply) = asked.recv() => {
                 let answer = reload(&mut server, file.as_deref(), &data).await;
-                said(&answer);
+                log_answer(&answer);
                 let _ = reply.send(answer);
             }
         }
@@ -84,7 +84,7 @@ async fn reload(server: &mut RunningServer, file: Option<&Path>, data: &Path) ->
 }
 
 fn listed(problems: &Problems) -> Vec<engine::Problem> {
-    let one = |found: &config::Problem| {
+    let one = |found: &config::SettingsProblem| {
         problem(&format!("{}: {}", problems.place(found), found.field), &found.reason)
     };
     problems.list().iter().map(one).collect()
@@ -94,7 +94,7 @@ fn problem(field: &str, reason: &str) -> engine::Problem {
     engine::Problem { field: field.to_owned(), reason: reason.to_owned() }
 }
 
-fn said(answer: &Answer) {
+fn log_answer(answer: &Answer) {
     match answer {
         Ok(changes) => tracing::info!(changes = changes.join("; "), "the config was reloaded"),
         Err(problems) => {

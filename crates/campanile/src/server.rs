@@ -3,19 +3,17 @@
 
 use crate::alert_documents::StoredDocuments;
 use crate::keys::Keys;
+use crate::live_settings::LiveSettings;
 use crate::parts_estimator::PartsEstimator;
-use crate::setup::{ConfiguredRoute, NodeSetup, Setup};
-use crate::storage::Opened;
-use arc_swap::ArcSwap;
+use crate::running_routes::RunningRoutes;
+use crate::setup::{NodeSetup, Setup};
+use crate::storage::OpenedStorage;
 use charging::session_notifier::SessionNotifier;
-use doors::http::{AnswerLinks, CapSender};
-use doors::kannel::Platforms;
-use doors::smpp::Clients;
+use doors::http::AnswerLinks;
 use engine::{Clock, Engine, Parts};
-use gateway::{GatewayContext, Running};
+use gateway::GatewayContext;
 use ledger::books::Books;
 use records::Timestamp;
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,10 +22,7 @@ use store::SharedStore;
 
 /// What tells one start of a process from another, behind its name.
 const START_CHARS: usize = 12;
-/// The notice gateway has no route; no route can have this name.
-const NOTICES: &str = "(notices)";
-
-/// A running house.
+/// A server at work.
 pub struct RunningServer {
     /// The engine.
     pub engine: Engine,
@@ -35,40 +30,42 @@ pub struct RunningServer {
     pub store: SharedStore,
     /// Topics.
     pub bus: Arc<dyn bus::Bus>,
-    /// Where the HTTP door listens.
-    pub http: Option<SocketAddr>,
-    /// Where the SMTP door listens.
-    pub smtp: Option<SocketAddr>,
-    /// Where the SMPP door listens, in the clear and by TLS.
-    pub smpp: (Option<SocketAddr>, Option<SocketAddr>),
-    /// Where the topic door listens, in the clear and by TLS.
-    pub topics: (Option<SocketAddr>, Option<SocketAddr>),
     /// The books.
     pub ledger: Option<ledger::Ledger>,
     paying: crate::message_funds::MessageFunds,
     /// The first admin token, when this is the first start.
     pub admin_token: Option<String>,
     pub(crate) doors: Doors,
-    pub(crate) gateways: BTreeMap<String, Running>,
-    pub(crate) ways: BTreeMap<String, ConfiguredRoute>,
-    context: GatewayContext,
+    pub(crate) routes: RunningRoutes,
     tags: gateway::mail::tag::Tags,
-    pub(crate) cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
-    pub(crate) platforms: Arc<ArcSwap<Platforms>>,
-    pub(crate) defaults: Arc<ArcSwap<channels::Defaults>>,
-    pub(crate) clients: Arc<Clients>,
-    pub(crate) parts_estimator: Arc<PartsEstimator>,
+    pub(crate) live: LiveSettings,
     /// As it was built.
     pub(crate) setup: Setup,
     /// As the last reload left it.
     pub(crate) applied: Setup,
     cores: Arc<net::Cores>,
-    pub(crate) simulators: crate::simulate::Simulators,
     keeper: tokio::task::JoinHandle<()>,
-    /// Among others that share store and bus.
+    cluster: ClusterMember,
+}
+
+/// This process among others that share store and bus; nothing of it where it is alone.
+struct ClusterMember {
     node: Option<NodeSetup>,
-    lead: Option<crate::rate_share::RateShare>,
+    rate_share: Option<crate::rate_share::RateShare>,
     forwarding: Option<doors::http::Forwarding>,
+}
+
+impl ClusterMember {
+    /// This process drives the route of this name.
+    fn drives(&self, route: &str) -> bool {
+        let named = self.node.as_ref().and_then(|node| node.gateways.as_ref());
+        named.is_none_or(|names| names.iter().any(|name| name == route))
+    }
+
+    /// It opens the doors of its config.
+    fn opens_doors(&self) -> bool {
+        self.node.as_ref().is_none_or(|node| node.doors)
+    }
 }
 
 #[derive(Default)]
@@ -138,7 +135,7 @@ impl RunningServer {
         choose_cryptography();
         std::fs::create_dir_all(&setup.data)
             .map_err(|error| format!("the data folder {} cannot be made: {error}", setup.data.display()))?;
-        let Opened { store, bus, keys, node, outbox } = crate::storage::open(&setup).await?;
+        let OpenedStorage { store, bus, keys, node, outbox } = crate::storage::open(&setup).await?;
         let clock: Clock = Arc::new(wall_clock);
         let links = links(&setup, &keys);
         let cores = cores()?;
@@ -147,48 +144,36 @@ impl RunningServer {
         let parts = engine_parts(&setup, &bus, &store, weigher, answer_links, clock.clone());
         let member = member(node.as_ref(), &setup);
         let engine = start(parts, member.clone()).await?;
-        let (platforms, clients) = callers(&setup)?;
+        let live = LiveSettings::new(&setup, parts_estimator)?;
         let simulators = crate::simulate::Simulators::start(&setup).await?;
         let mut context = gateway_context(&setup, &keys, &bus, &store, &cores);
         context.outbox = outbox;
-        let lead = furnish(&mut context, &engine, member.as_ref())?;
-        let among = node.as_ref().zip(lead.as_ref());
-        let among = among.map(|(node, lead)| crate::message_funds::NodePlace {
+        let rate_share = furnish(&mut context, &engine, member.as_ref())?;
+        let among = node.as_ref().zip(rate_share.as_ref());
+        let among = among.map(|(node, rate_share)| crate::message_funds::NodePlace {
             name: node.name.clone(),
-            leads: lead.leads(),
+            leads: rate_share.leads(),
         });
         let (ledger, paying) = crate::message_funds::open(&setup, &store, &mut context, among).await?;
+        let forwarding = forwarding(&setup, &keys, node.is_some())?;
         let mut server = RunningServer {
-            lead,
-            forwarding: forwarding(&setup, &keys, node.is_some())?,
-            node,
+            cluster: ClusterMember { node, rate_share, forwarding },
             keeper: tokio::spawn(crate::retention::keep(setup.clone(), store.clone(), engine.clone())),
             engine,
             store,
             bus,
-            http: None,
-            smtp: None,
-            smpp: (None, None),
-            topics: (None, None),
             ledger,
             paying,
             admin_token: None,
             doors: Doors::default(),
-            gateways: BTreeMap::new(),
-            ways: BTreeMap::new(),
-            context,
+            routes: RunningRoutes::new(context, simulators),
             tags: gateway::mail::tag::Tags::new(&keys.tags),
-            cap_senders: Arc::new(ArcSwap::from_pointee(setup.cap_senders.clone())),
-            platforms: Arc::new(ArcSwap::from_pointee(platforms)),
-            defaults: Arc::new(ArcSwap::from_pointee(setup.defaults.clone())),
-            clients: Arc::new(clients),
-            parts_estimator,
+            live,
             setup: setup.clone(),
             applied: setup.clone(),
             cores,
-            simulators,
         };
-        server.open_gateways(&setup, &keys)?;
+        server.open_routes(&setup, &keys)?;
         server.open_doors(setup, clock, links, reload).await?;
         // Last of all: a start that fails must not have made a token that nobody was told.
         server.admin_token = doors::http::ensure_admin_token(&server.store, wall_clock())
@@ -199,33 +184,16 @@ impl RunningServer {
 
     /// This process drives the route of this name.
     pub(crate) fn drives(&self, route: &str) -> bool {
-        let named = self.node.as_ref().and_then(|node| node.gateways.as_ref());
-        named.is_none_or(|names| names.iter().any(|name| name == route))
+        self.cluster.drives(route)
     }
 
-    fn open_gateways(&mut self, setup: &Setup, keys: &Keys) -> Result<(), String> {
-        for way in &setup.routes {
-            if self.drives(&way.route.name) {
-                self.open_gateway(way)?;
+    fn open_routes(&mut self, setup: &Setup, keys: &Keys) -> Result<(), String> {
+        for configured in &setup.routes {
+            if self.drives(&configured.route.name) {
+                self.routes.open(configured)?;
             }
         }
-        let secrets = vec![setup.webhook_secret.clone().unwrap_or_else(|| keys.webhook_secret())];
-        let settings = gateway::notice::NoticeSettings { secrets, ..Default::default() };
-        let notice = gateway::notice::start(settings, &self.context)
-            .map_err(|problems| said("callbacks", &problems))?;
-        self.gateways.insert(NOTICES.to_owned(), notice);
-        Ok(())
-    }
-
-    pub(crate) fn open_gateway(&mut self, way: &ConfiguredRoute) -> Result<(), String> {
-        let name = way.route.name.clone();
-        let simulated = self.simulators.address(&name);
-        let running = gateway_of(way)?
-            .start(&way.settings, simulated.as_deref(), &self.context)
-            .map_err(|problems| said(&name, &problems))?;
-        self.gateways.insert(name.clone(), running);
-        self.ways.insert(name, way.clone());
-        Ok(())
+        self.routes.open_notices(setup, keys)
     }
 
     async fn open_doors(
@@ -244,20 +212,19 @@ impl RunningServer {
                 media: setup.media.clone(),
                 clock: clock.clone(),
                 links,
-                cap_senders: self.cap_senders.clone(),
+                cap_senders: self.live.cap_senders.clone(),
                 messages: Arc::new(self.engine.messages()),
-                platforms: self.platforms.clone(),
-                defaults: self.defaults.clone(),
+                platforms: self.live.platforms.clone(),
+                defaults: self.live.defaults.clone(),
                 reload,
                 ledger,
                 metrics: crate::metering::handle(),
-                forwarding: self.forwarding.clone(),
+                forwarding: self.cluster.forwarding.clone(),
             };
             let door = doors::http::serve(http, deps).await.map_err(|error| error.to_string())?;
-            self.http = Some(door.address());
             self.doors.http = Some(door);
         }
-        let doors = self.node.as_ref().is_none_or(|node| node.doors);
+        let doors = self.cluster.opens_doors();
         if let Some(smtp) = setup.smtp.filter(|_| doors) {
             let config = doors::smtp::SmtpConfig { listen: smtp.listen.to_string(), domain: smtp.domain };
             let deps = doors::smtp::SmtpDeps {
@@ -268,19 +235,17 @@ impl RunningServer {
             };
             let door =
                 doors::smtp::serve(config, deps).await.map_err(|error| format!("the SMTP door: {error}"))?;
-            self.smtp = Some(door.address());
             self.doors.smtp = Some(door);
         }
         if let Some(smpp) = setup.smpp.filter(|_| doors) {
             let deps = doors::smpp::SmppDeps {
                 intake: Arc::new(self.engine.messages()),
-                clients: self.clients.clone(),
+                clients: self.live.clients.clone(),
                 bus: self.bus.clone(),
                 clock,
                 cores: self.cores.clone(),
             };
             let door = doors::smpp::start(smpp.config, deps).await.map_err(|error| error.to_string())?;
-            self.smpp = (door.address(), door.tls_address());
             self.doors.smpp = Some(door);
         }
         if let Some(topics) = setup.topics {
@@ -290,7 +255,6 @@ impl RunningServer {
                 cores: self.cores.clone(),
             };
             let door = doors::topic::start(topics, deps).await.map_err(|error| error.to_string())?;
-            self.topics = (door.address(), door.tls_address());
             self.doors.topics = Some(door);
         }
         let diameter = setup.diameter.map(|diameter| self.credit_control(diameter, doors));
@@ -311,7 +275,7 @@ impl RunningServer {
         doors: bool,
     ) -> Option<charging::server::ServerConfig> {
         let asks = self.paying.external.is_some();
-        if let Some(node) = self.node.as_ref().filter(|_| asks) {
+        if let Some(node) = self.cluster.node.as_ref().filter(|_| asks) {
             let name =
                 charging::message_charging::external::connection_name(&node.name, &diameter.origin_host);
             diameter.connects_as = Some(name);
@@ -339,6 +303,26 @@ impl RunningServer {
         Ok(())
     }
 
+    /// Where the HTTP door listens.
+    pub fn http(&self) -> Option<SocketAddr> {
+        self.doors.http.as_ref().map(|door| door.address())
+    }
+
+    /// Where the SMTP door listens.
+    pub fn smtp(&self) -> Option<SocketAddr> {
+        self.doors.smtp.as_ref().map(|door| door.address())
+    }
+
+    /// Where the SMPP door listens, in the clear and by TLS.
+    pub fn smpp(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
+        self.doors.smpp.as_ref().map_or((None, None), |door| (door.address(), door.tls_address()))
+    }
+
+    /// Where the topic door listens, in the clear and by TLS.
+    pub fn topics(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
+        self.doors.topics.as_ref().map_or((None, None), |door| (door.address(), door.tls_address()))
+    }
+
     /// Where the credit-control server listens, in the clear and by TLS.
     pub fn diameter(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
         self.doors.diameter.as_ref().map_or((None, None), |door| (door.address(), door.tls_address()))
@@ -359,12 +343,12 @@ impl RunningServer {
 
     /// The simulators, to be asked what came.
     pub fn simulators(&self) -> &crate::simulate::Simulators {
-        &self.simulators
+        self.routes.simulators()
     }
 
     /// Doors first, so that nothing new comes in; then the gateways drain; then the engine folds; then the
     /// store closes.
-    pub async fn close(self) {
+    pub async fn close(mut self) {
         if let Some(door) = self.doors.http {
             door.stop().await;
         }
@@ -377,13 +361,10 @@ impl RunningServer {
         if let Some(door) = self.doors.topics {
             door.stop().await;
         }
-        let stopping: Vec<_> = self.gateways.into_values().map(Running::stop).collect();
-        for stopped in stopping {
-            stopped.await;
-        }
+        self.routes.stop().await;
         self.keeper.abort();
-        if let Some(lead) = self.lead {
-            lead.stop().await;
+        if let Some(rate_share) = self.cluster.rate_share {
+            rate_share.stop().await;
         }
         self.engine.stop().await;
         if let Some(settling) = self.paying.settling {
@@ -401,22 +382,6 @@ impl RunningServer {
         }
         self.cores.stop();
     }
-}
-
-/// The gateway of a route's channel.
-pub(crate) fn gateway_of(way: &ConfiguredRoute) -> Result<&'static dyn gateway::Gateway, String> {
-    let channel = way.route.channel;
-    gateway::registry::of(channel).ok_or_else(|| {
-        format!("route {}: channel {} has no gateway", way.route.name, channels::name(channel))
-    })
-}
-
-/// Platforms and clients, and what they may.
-fn callers(setup: &Setup) -> Result<(Platforms, Clients), String> {
-    let platforms = Platforms::new(setup.platforms.clone()).map_err(|problems| listed(&problems))?;
-    let clients = setup.smpp.as_ref().map(|smpp| smpp.clients.clone()).unwrap_or_default();
-    let clients = Clients::new(clients).map_err(|problems| listed(&problems))?;
-    Ok((platforms, clients))
 }
 
 /// Links in messages, behind which people answer.
@@ -475,10 +440,5 @@ fn forwarding(setup: &Setup, keys: &Keys, shared: bool) -> Result<Option<doors::
 pub(crate) fn listed(problems: &[engine::Problem]) -> String {
     let list: Vec<String> =
         problems.iter().map(|problem| format!("{}: {}", problem.field, problem.reason)).collect();
-    list.join("\n")
-}
-
-pub(crate) fn said<P: std::fmt::Display>(name: &str, problems: &[P]) -> String {
-    let list: Vec<String> = problems.iter().map(|problem| format!("route {name}: {problem}")).collect();
     list.join("\n")
 }

@@ -155,11 +155,11 @@ pub struct SharedServers {
     /// `postgres://…`
     pub store: gateway::Secret,
     /// How it is spoken to.
-    pub postgres: store::postgres::Options,
+    pub postgres: store::postgres::PostgresOptions,
     /// `nats://…`
     pub bus: String,
     /// How it is spoken to.
-    pub nats: bus::nats::Options,
+    pub nats: bus::nats::NatsOptions,
     /// This process.
     pub node: NodeSetup,
 }

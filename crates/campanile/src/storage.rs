@@ -15,7 +15,7 @@ const HOUSE: &str = "house";
 const ID_OCTETS: usize = 16;
 
 /// Store, bus and secrets, open.
-pub struct Opened {
+pub struct OpenedStorage {
     /// SQL.
     pub store: SharedStore,
     /// Topics.
@@ -32,7 +32,7 @@ pub struct Opened {
 ///
 /// # Errors
 /// In words, with what to do.
-pub async fn open(setup: &Setup) -> Result<Opened, String> {
+pub async fn open(setup: &Setup) -> Result<OpenedStorage, String> {
     data_form::note_in_folder(&setup.data)?;
     match &setup.kept {
         StoragePlace::Here { database, bus, fsync } => {
@@ -40,15 +40,16 @@ pub async fn open(setup: &Setup) -> Result<Opened, String> {
             let options = bus::embedded::Options { fsync: *fsync, ..bus::embedded::Options::default() };
             let bus =
                 bus::embedded::open(setup.data.join(bus), options).map_err(|error| error.to_string())?;
-            let store = store::sqlite::open(&setup.data.join(database), &store::sqlite::Options::default())
-                .map_err(|error| error.to_string())?;
-            Ok(Opened { store, bus, keys, node: None, outbox: None })
+            let store =
+                store::sqlite::open(&setup.data.join(database), &store::sqlite::SqliteOptions::default())
+                    .map_err(|error| error.to_string())?;
+            Ok(OpenedStorage { store, bus, keys, node: None, outbox: None })
         }
         StoragePlace::Shared(servers) => shared(servers, &setup.data).await,
     }
 }
 
-async fn shared(servers: &SharedServers, data: &Path) -> Result<Opened, String> {
+async fn shared(servers: &SharedServers, data: &Path) -> Result<OpenedStorage, String> {
     let (url, options) = (servers.store.reveal().to_owned(), servers.postgres.clone());
     let store = aside(move || store::postgres::open(&url, &options).map_err(|error| error.to_string()))
         .await
@@ -62,7 +63,7 @@ async fn shared(servers: &SharedServers, data: &Path) -> Result<Opened, String> 
     let options =
         bus::embedded::Options { fsync: Fsync::Os, reserve_octets: 0, ..bus::embedded::Options::default() };
     let outbox = bus::embedded::open(data.join("outbox"), options).map_err(|error| error.to_string())?;
-    Ok(Opened { store, bus, keys, node: Some(servers.node.clone()), outbox: Some(outbox) })
+    Ok(OpenedStorage { store, bus, keys, node: Some(servers.node.clone()), outbox: Some(outbox) })
 }
 
 /// Servers are asked on a thread that may wait.
@@ -76,18 +77,18 @@ async fn aside<T: Send + 'static>(
 /// and outcomes speak of alerts that are not ours.
 async fn belonging(store: &SharedStore, bus: &Arc<dyn bus::Bus>) -> Result<Keys, String> {
     let id = store.house().await.map_err(|error| error.to_string())?;
-    let said = |error: bus::BusError| format!("[bus]: {error}");
+    let describe = |error: bus::BusError| format!("[bus]: {error}");
     let opened = bus.clone();
     let topic = aside(move || opened.topic(HOUSE).map_err(|error| error.to_string())).await?;
-    if topic.latest().await.map_err(said)? == 0 {
+    if topic.latest().await.map_err(describe)? == 0 {
         let record = [&[records::FORM][..], id.as_bytes(), &Keys::random()?].concat();
         match topic.append_at(0, &[&record]).await {
             // Another process was first: its secrets hold for all.
             Ok(_) | Err(bus::BusError::Moved { .. }) => {}
-            Err(error) => return Err(said(error)),
+            Err(error) => return Err(describe(error)),
         }
     }
-    let records = topic.fetch(0, 1, usize::MAX).await.map_err(said)?;
+    let records = topic.fetch(0, 1, usize::MAX).await.map_err(describe)?;
     let first = records.first().filter(|record| record.index == 0);
     let first = first.map(|record| records::behind_form("record of the topic house", &record.octets));
     let octets = first.transpose().map_err(|error| format!("[bus]: {error}"))?;
@@ -109,7 +110,8 @@ mod tests {
     use super::*;
 
     fn open_here(dir: &std::path::Path, database: &str) -> (SharedStore, Arc<dyn bus::Bus>) {
-        let store = store::sqlite::open(&dir.join(database), &store::sqlite::Options::default()).unwrap();
+        let store =
+            store::sqlite::open(&dir.join(database), &store::sqlite::SqliteOptions::default()).unwrap();
         (store, bus::embedded::open(dir.join("bus"), bus::embedded::Options::default()).unwrap())
     }
 
@@ -120,7 +122,8 @@ mod tests {
         let first = belonging(&store, &bus).await.unwrap();
         let second = belonging(&store, &bus).await.unwrap();
         assert_eq!((first.links, first.tags, first.webhooks), (second.links, second.tags, second.webhooks));
-        let other = store::sqlite::open(&dir.path().join("two"), &store::sqlite::Options::default()).unwrap();
+        let other =
+            store::sqlite::open(&dir.path().join("two"), &store::sqlite::SqliteOptions::default()).unwrap();
         let refused = belonging(&other, &bus).await.err().unwrap();
         assert!(refused.contains("another database") && refused.contains("bus.prefix"), "{refused}");
     }

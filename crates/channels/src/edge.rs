@@ -7,9 +7,9 @@ use records::ChannelNumber;
 const SITE_OCTETS_MAX: usize = 64;
 
 /// Edge sites.
-pub(crate) struct Edge;
+pub(crate) struct EdgeChannel;
 
-impl Channel for Edge {
+impl Channel for EdgeChannel {
     fn number(&self) -> ChannelNumber {
         EDGE
     }
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_sites_name_is_plain() {
-        let address = |name: &str| Edge.address(name, &Defaults::default());
+        let address = |name: &str| EdgeChannel.address(name, &Defaults::default());
         for good in ["a", "north-siren", "7.east_2", &"x".repeat(64)] {
             assert_eq!(address(good).as_deref(), Ok(good));
         }
@@ -68,19 +68,19 @@ mod tests {
             Defaults::default().with_names(EDGE, sites.iter().map(|name| (*name).to_owned()))
         };
         let known = with(&["north", "east"]);
-        assert_eq!(Edge.address(" north ", &known).as_deref(), Ok("north"));
-        let reason = Edge.address("west", &known).unwrap_err();
+        assert_eq!(EdgeChannel.address(" north ", &known).as_deref(), Ok("north"));
+        let reason = EdgeChannel.address("west", &known).unwrap_err();
         assert!(
             reason.starts_with("\"west\" is no edge site of this server, which has east, north: "),
             "{reason}"
         );
         assert!(reason.ends_with("add a [[edge.site]] with it to the config"), "{reason}");
         let many = with(&["g", "f", "e", "d", "c", "b", "a"]);
-        let reason = Edge.address("west", &many).unwrap_err();
+        let reason = EdgeChannel.address("west", &many).unwrap_err();
         assert!(reason.contains("has a, b, c, d, e and 2 more: "), "{reason}");
         for unknowing in [with(&[]), known.with_any_name()] {
-            assert_eq!(Edge.address("west", &unknowing).as_deref(), Ok("west"));
-            assert!(Edge.address("a/b", &unknowing).is_err());
+            assert_eq!(EdgeChannel.address("west", &unknowing).as_deref(), Ok("west"));
+            assert!(EdgeChannel.address("a/b", &unknowing).is_err());
         }
     }
 }

@@ -7,9 +7,9 @@ use records::ChannelNumber;
 const NAME_OCTETS_MAX: usize = 64;
 
 /// Files of JSON lines.
-pub(crate) struct File;
+pub(crate) struct FileChannel;
 
-impl Channel for File {
+impl Channel for FileChannel {
     fn number(&self) -> ChannelNumber {
         FILE
     }
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_name_is_never_a_path() {
-        let address = |name: &str| File.address(name, &Defaults::default());
+        let address = |name: &str| FileChannel.address(name, &Defaults::default());
         for name in ["archive", "2026.11", "a_b-c", &"x".repeat(NAME_OCTETS_MAX)] {
             assert_eq!(address(name).as_deref(), Ok(name));
         }

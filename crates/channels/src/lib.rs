@@ -45,11 +45,11 @@ macro_rules! channels {
 }
 
 channels! {
-    SMS = sms::Sms,
-    MAIL = mail::Mail,
-    TOPIC = topic::Topic,
-    EDGE = edge::Edge,
-    FILE = file::File,
+    SMS = sms::SmsChannel,
+    MAIL = mail::MailChannel,
+    TOPIC = topic::TopicChannel,
+    EDGE = edge::EdgeChannel,
+    FILE = file::FileChannel,
 }
 
 /// A way of reaching a device, as far as it must be known without speaking its protocol.

@@ -8,9 +8,9 @@ use records::{AlertNo, AlertRequest, ChannelNumber, Content, EndpointNo, mail_ke
 const SUBJECT_CHARS_MAX: usize = 78;
 
 /// Mail.
-pub(crate) struct Mail;
+pub(crate) struct MailChannel;
 
-impl Channel for Mail {
+impl Channel for MailChannel {
     fn number(&self) -> ChannelNumber {
         MAIL
     }

@@ -4,9 +4,9 @@ use crate::{Address, Channel, Defaults, SMS, Traits, phone};
 use records::ChannelNumber;
 
 /// Short messages.
-pub(crate) struct Sms;
+pub(crate) struct SmsChannel;
 
-impl Channel for Sms {
+impl Channel for SmsChannel {
     fn number(&self) -> ChannelNumber {
         SMS
     }

@@ -4,9 +4,9 @@ use crate::{Address, Channel, Defaults, TOPIC, Traits};
 use records::{ChannelNumber, TEXT_TOPIC_OCTETS_MAX};
 
 /// Text topics.
-pub(crate) struct Topic;
+pub(crate) struct TopicChannel;
 
-impl Channel for Topic {
+impl Channel for TopicChannel {
     fn number(&self) -> ChannelNumber {
         TOPIC
     }
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn an_address_is_a_topic_that_can_be_asked_for() {
-        let address = |name: &str| Topic.address(name, &Defaults::default());
+        let address = |name: &str| TopicChannel.address(name, &Defaults::default());
         for (name, expected) in [("lobby", "lobby"), ("@lobby", "lobby"), (" two words ", "two words")] {
             assert_eq!(address(name).as_deref(), Ok(expected), "{name}");
         }

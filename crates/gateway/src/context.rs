@@ -1,4 +1,4 @@
-//! Gateway context: the handles every gateway is given; and `Running`, the handle of a gateway at work.
+//! Gateway context: the handles that every gateway is given; and the handle of a running gateway.
 
 use std::any::Any;
 use std::fmt;
@@ -96,29 +96,29 @@ impl GatewayContext {
 
 /// A gateway at work.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningGateway {
     name: String,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
     changes: Option<mpsc::Sender<SettingsChange>>,
 }
 
-impl Running {
+impl RunningGateway {
     /// Starts what `work` makes on a core. The future is handed a [`Stop`], and ends in order soon after that
     /// says so.
-    pub fn start<W, F>(name: &str, context: &GatewayContext, core: usize, work: W) -> Running
+    pub fn start<W, F>(name: &str, context: &GatewayContext, core: usize, work: W) -> RunningGateway
     where
         W: FnOnce(Stop) -> F,
         F: Future<Output = ()> + Send + 'static,
     {
         let (stop, stopping) = Stop::pair();
         let task = context.cores.spawn_on(core, work(stopping));
-        Running { name: name.to_owned(), stop, task, changes: None }
+        RunningGateway { name: name.to_owned(), stop, task, changes: None }
     }
 
     /// The same of a gateway that takes changes.
-    pub(crate) fn with_changes(self, changes: mpsc::Sender<SettingsChange>) -> Running {
-        Running { changes: Some(changes), ..self }
+    pub(crate) fn with_changes(self, changes: mpsc::Sender<SettingsChange>) -> RunningGateway {
+        RunningGateway { changes: Some(changes), ..self }
     }
 
     /// Gives a running route other settings, under the same name and of the same channel. What needs no new
@@ -127,12 +127,15 @@ impl Running {
     ///
     /// # Errors
     /// Everything that is wrong with the settings: then nothing has changed.
-    pub async fn change<S: RouteSettings>(&self, settings: S) -> Result<Changed, Vec<Problem>> {
+    pub async fn change<S: RouteSettings>(&self, settings: S) -> Result<Changed, Vec<RouteProblem>> {
         self.change_erased(Box::new(settings)).await
     }
 
-    pub(crate) async fn change_erased(&self, settings: Box<dyn Any + Send>) -> Result<Changed, Vec<Problem>> {
-        let refused = |reason: &str| Err(vec![Problem { field: "name", reason: reason.to_owned() }]);
+    pub(crate) async fn change_erased(
+        &self,
+        settings: Box<dyn Any + Send>,
+    ) -> Result<Changed, Vec<RouteProblem>> {
+        let refused = |reason: &str| Err(vec![RouteProblem { field: "name", reason: reason.to_owned() }]);
         let Some(changes) = &self.changes else { return refused("cannot change its settings while it runs") };
         let (answer, answered) = oneshot::channel();
         if changes.send(SettingsChange { settings, answer }).await.is_err() {
@@ -187,14 +190,14 @@ impl Stop {
 
 /// Something wrong with one key of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct RouteProblem {
     /// The key.
     pub field: &'static str,
     /// In words.
     pub reason: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for RouteProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.field, self.reason)
     }

@@ -1,6 +1,7 @@
 //! Gateways: one folder a channel, each with the same modules (config, encode, session, outcome).
 //!
-//! - [`GatewayContext`], [`Running`]: the handles every gateway is given, and the handle of one at work.
+//! - [`GatewayContext`], [`RunningGateway`]: the handles that every gateway is given, and the handle of a
+//!   running one.
 //! - [`dispatcher`]: from segments on the bus to entries that may be written, and their outcomes.
 //! - [`registry`]: the list of gateways, one a channel.
 //! - [`route_keys`]: keys of a `[[route]]` that all channels have.
@@ -38,17 +39,17 @@ macro_rules! gateways {
 }
 
 gateways! {
-    sms::Sms,
-    mail::Mail,
-    topic::Text,
-    edge::Edge,
-    file::File,
+    sms::SmsGateway,
+    mail::MailGateway,
+    topic::TopicGateway,
+    edge::EdgeGateway,
+    file::FileGateway,
 }
 
-pub use context::{Behind, Clock, GatewayContext, Problem, Running, Stop, WriteObserver};
+pub use context::{Behind, Clock, GatewayContext, RouteProblem, RunningGateway, Stop, WriteObserver};
 pub use documents::{AlertDocuments, AttachedFile, DocumentSet, NoDocuments};
 pub use funds::Funds;
 pub use registry::{AnyRoute, Gateway, Simulator, SimulatorOptions};
-pub use route_loop::{Changed, RouteSettings, Step};
+pub use route_loop::{ChangeScope, Changed, RouteSettings};
 pub use settings::Secret;
 pub use surroundings::Surroundings;

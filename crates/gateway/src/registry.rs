@@ -16,7 +16,7 @@ use settings::{AnySection, Section, SectionType};
 
 #[cfg(test)]
 use crate::conformance::FarEnd;
-use crate::context::{GatewayContext, Problem, Running};
+use crate::context::{GatewayContext, RouteProblem, RunningGateway};
 use crate::dispatcher::ChannelEncoder;
 use crate::route_keys::RouteKeys;
 use crate::route_loop::{self, Changed, RouteSessions, RouteSettings};
@@ -54,7 +54,7 @@ pub(crate) trait ChannelGateway: Send + Sync + 'static {
         common: &RouteKeys,
         keys: &Self::Keys,
         around: &Surroundings,
-    ) -> Result<SettingsOf<Self>, Problem>;
+    ) -> Result<SettingsOf<Self>, RouteProblem>;
 
     /// Starts a simulator of the far end, where there is one.
     fn simulate(_options: SimulatorOptions) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>> {
@@ -94,10 +94,10 @@ pub trait Gateway: Send + Sync {
         common: &RouteKeys,
         keys: &AnySection,
         around: &Surroundings,
-    ) -> Result<AnyRoute, Problem>;
+    ) -> Result<AnyRoute, RouteProblem>;
 
     /// Everything that is wrong with a route's settings; empty if it can be started.
-    fn problems(&self, route: &AnyRoute) -> Vec<Problem>;
+    fn problems(&self, route: &AnyRoute) -> Vec<RouteProblem>;
 
     /// Starts a route. It connects to `simulator` in place of its own address, if there is one.
     ///
@@ -108,15 +108,15 @@ pub trait Gateway: Send + Sync {
         route: &AnyRoute,
         simulator: Option<&str>,
         context: &GatewayContext,
-    ) -> Result<Running, Vec<Problem>>;
+    ) -> Result<RunningGateway, Vec<RouteProblem>>;
 
-    /// Gives a running route other settings; see [`Running::change`].
+    /// Gives a running route other settings; see [`RunningGateway::change`].
     fn change<'a>(
         &self,
-        running: &'a Running,
+        running: &'a RunningGateway,
         route: &AnyRoute,
         simulator: Option<&str>,
-    ) -> BoxFuture<'a, Result<Changed, Vec<Problem>>>;
+    ) -> BoxFuture<'a, Result<Changed, Vec<RouteProblem>>>;
 
     /// The cost of one message of the route's rate, at least 1: its parts.
     fn units(&self, route: &AnyRoute, body: &Body) -> u32;
@@ -171,12 +171,12 @@ impl<G: ChannelGateway> Gateway for G {
         common: &RouteKeys,
         keys: &AnySection,
         around: &Surroundings,
-    ) -> Result<AnyRoute, Problem> {
+    ) -> Result<AnyRoute, RouteProblem> {
         let keys = keys.get::<G::Keys>().ok_or_else(other_channel::<G>)?;
         G::settings(common, keys, around).map(AnyRoute::new)
     }
 
-    fn problems(&self, route: &AnyRoute) -> Vec<Problem> {
+    fn problems(&self, route: &AnyRoute) -> Vec<RouteProblem> {
         match route.get::<SettingsOf<G>>() {
             Some(settings) => settings.problems(),
             None => vec![other_channel::<G>()],
@@ -188,7 +188,7 @@ impl<G: ChannelGateway> Gateway for G {
         route: &AnyRoute,
         simulator: Option<&str>,
         context: &GatewayContext,
-    ) -> Result<Running, Vec<Problem>> {
+    ) -> Result<RunningGateway, Vec<RouteProblem>> {
         // What recovery does, and what the channel says of itself.
         let repeatable = channels::traits(G::CHANNEL).repeatable;
         debug_assert_eq!(repeatable, <<G::Sessions as RouteSessions>::Encoder as ChannelEncoder>::REPEATABLE);
@@ -198,10 +198,10 @@ impl<G: ChannelGateway> Gateway for G {
 
     fn change<'a>(
         &self,
-        running: &'a Running,
+        running: &'a RunningGateway,
         route: &AnyRoute,
         simulator: Option<&str>,
-    ) -> BoxFuture<'a, Result<Changed, Vec<Problem>>> {
+    ) -> BoxFuture<'a, Result<Changed, Vec<RouteProblem>>> {
         match settings_of::<G>(route, simulator) {
             Ok(settings) => Box::pin(running.change(settings)),
             Err(problems) => Box::pin(std::future::ready(Err(problems))),
@@ -228,7 +228,7 @@ impl<G: ChannelGateway> Gateway for G {
 fn settings_of<G: ChannelGateway>(
     route: &AnyRoute,
     simulator: Option<&str>,
-) -> Result<SettingsOf<G>, Vec<Problem>> {
+) -> Result<SettingsOf<G>, Vec<RouteProblem>> {
     let mut settings = route.get::<SettingsOf<G>>().ok_or_else(|| vec![other_channel::<G>()])?.clone();
     if let Some(address) = simulator {
         settings.connect_to(address);
@@ -236,8 +236,8 @@ fn settings_of<G: ChannelGateway>(
     Ok(settings)
 }
 
-fn other_channel<G: ChannelGateway>() -> Problem {
-    Problem {
+fn other_channel<G: ChannelGateway>() -> RouteProblem {
+    RouteProblem {
         field: "channel",
         reason: format!("the settings are not those of channel {}", channels::name(G::CHANNEL)),
     }

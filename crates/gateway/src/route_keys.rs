@@ -1,7 +1,7 @@
 //! Keys of a `[[route]]` that all channels have. The keys of one channel stand in its folder.
 
 use records::{ChannelNumber, Mode};
-use settings::{Format, Node, Problems, Schema, Word, read_parsed, section, words};
+use settings::{AllowedWord, Node, Problems, Schema, ValueFormat, read_parsed, section, words};
 use std::time::Duration;
 
 section! {
@@ -56,7 +56,7 @@ section! {
 #[derive(Debug)]
 pub enum ChannelName {}
 
-impl Format for ChannelName {
+impl ValueFormat for ChannelName {
     type Value = ChannelNumber;
 
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<ChannelNumber> {
@@ -68,7 +68,8 @@ impl Format for ChannelName {
     }
 
     fn schema() -> Schema {
-        let word = |gateway: &&dyn crate::Gateway| Word { word: channels::name(gateway.channel()), doc: "" };
+        let word =
+            |gateway: &&dyn crate::Gateway| AllowedWord { word: channels::name(gateway.channel()), doc: "" };
         Schema::Words(crate::registry::ALL.iter().map(word).collect())
     }
 }

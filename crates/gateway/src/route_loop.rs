@@ -13,7 +13,7 @@ use bus::BusError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::context::{GatewayContext, Problem, Running, Stop};
+use crate::context::{GatewayContext, RouteProblem, RunningGateway, Stop};
 use crate::dispatcher::{ChannelEncoder, DispatcherSettings, RateHolder, RouteDispatcher, begin_sharing};
 
 /// A route whose topics cannot be opened tries again after so long.
@@ -27,7 +27,7 @@ pub trait RouteSettings: Clone + Debug + PartialEq + Send + Sync + 'static {
     fn name(&self) -> &str;
 
     /// Everything that is wrong; empty if the route can be started. Files may be read.
-    fn problems(&self) -> Vec<Problem>;
+    fn problems(&self) -> Vec<RouteProblem>;
 
     /// Messages (parts) per second that were agreed for the whole route, over all processes; 0 is unlimited.
     fn rate(&self) -> f64;
@@ -44,7 +44,7 @@ pub trait RouteSettings: Clone + Debug + PartialEq + Send + Sync + 'static {
     fn down_after(&self) -> Duration;
 
     /// The least that has to be done to go on with other settings.
-    fn step_to(&self, to: &Self) -> Step;
+    fn step_to(&self, to: &Self) -> ChangeScope;
 
     /// A simulator of this process listens here; the route connects to it in place of its own address.
     fn connect_to(&mut self, _simulator: &str) {}
@@ -52,7 +52,7 @@ pub trait RouteSettings: Clone + Debug + PartialEq + Send + Sync + 'static {
 
 /// The reach of a change of settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
+pub enum ChangeScope {
     /// Nothing changed.
     None,
     /// Sessions stay as they are.
@@ -74,12 +74,12 @@ pub enum Changed {
     Rebound,
 }
 
-impl From<Step> for Changed {
-    fn from(step: Step) -> Changed {
+impl From<ChangeScope> for Changed {
+    fn from(step: ChangeScope) -> Changed {
         match step {
-            Step::None => Changed::Nothing,
-            Step::InPlace => Changed::InPlace,
-            Step::Rebind | Step::Reopen => Changed::Rebound,
+            ChangeScope::None => Changed::Nothing,
+            ChangeScope::InPlace => Changed::InPlace,
+            ChangeScope::Rebind | ChangeScope::Reopen => Changed::Rebound,
         }
     }
 }
@@ -97,7 +97,10 @@ pub(crate) trait RouteSessions: Send + Sized + 'static {
     ///
     /// # Errors
     /// A file or key that cannot be used, by the key that names it.
-    fn prepare(settings: &Self::Settings, context: &GatewayContext) -> Result<Self::Material, Vec<Problem>>;
+    fn prepare(
+        settings: &Self::Settings,
+        context: &GatewayContext,
+    ) -> Result<Self::Material, Vec<RouteProblem>>;
 
     /// The channel's encoder for these settings.
     fn encoder(settings: &Self::Settings, material: &Self::Material) -> Self::Encoder;
@@ -121,9 +124,9 @@ pub(crate) trait RouteSessions: Send + Sized + 'static {
     /// The route has been down for so long that what it has goes back.
     fn went_down(&self) {}
 
-    /// Goes on by other settings: [`Step::InPlace`] or [`Step::Rebind`]. The dispatcher and the share know
-    /// them already.
-    fn change(&mut self, step: Step, route: Checked<Self>) -> impl Future<Output = ()> + Send;
+    /// Goes on by other settings: [`ChangeScope::InPlace`] or [`ChangeScope::Rebind`]. The dispatcher and the
+    /// share have them already.
+    fn change(&mut self, step: ChangeScope, route: Checked<Self>) -> impl Future<Output = ()> + Send;
 
     /// Ends in order. The dispatcher hands nothing out any more; every entry in hand has its outcome
     /// afterwards.
@@ -138,7 +141,10 @@ pub(crate) struct Checked<S: RouteSessions> {
 
 impl<S: RouteSessions> Checked<S> {
     /// Checks everything, files included.
-    pub(crate) fn new(settings: S::Settings, context: &GatewayContext) -> Result<Checked<S>, Vec<Problem>> {
+    pub(crate) fn new(
+        settings: S::Settings,
+        context: &GatewayContext,
+    ) -> Result<Checked<S>, Vec<RouteProblem>> {
         let problems = settings.problems();
         if !problems.is_empty() {
             return Err(problems);
@@ -162,7 +168,7 @@ impl<S: RouteSessions> Checked<S> {
 /// Other settings on their way to a route, and where the answer goes.
 pub(crate) struct SettingsChange {
     pub(crate) settings: Box<dyn Any + Send>,
-    pub(crate) answer: oneshot::Sender<Result<Changed, Vec<Problem>>>,
+    pub(crate) answer: oneshot::Sender<Result<Changed, Vec<RouteProblem>>>,
 }
 
 /// Starts a route.
@@ -172,11 +178,11 @@ pub(crate) struct SettingsChange {
 pub(crate) fn start<S: RouteSessions>(
     settings: S::Settings,
     context: &GatewayContext,
-) -> Result<Running, Vec<Problem>> {
+) -> Result<RunningGateway, Vec<RouteProblem>> {
     let route = Checked::<S>::new(settings, context)?;
     let (name, core, given) = (route.settings.name().to_owned(), context.cores.next(), context.clone());
     let (changes, changed) = mpsc::channel(CHANGES_MAX);
-    let running = Running::start(&name, context, core, move |stop| {
+    let running = RunningGateway::start(&name, context, core, move |stop| {
         RouteLoop { route, context: given, changed, stop }.run()
     });
     Ok(running.with_changes(changes))
@@ -235,14 +241,14 @@ impl<S: RouteSessions> RouteLoop<S> {
     }
 
     /// Looks at a change, and answers it: its reach and the settings, if there is something to change.
-    fn accept(&self, change: SettingsChange) -> Option<(Step, Checked<S>)> {
+    fn accept(&self, change: SettingsChange) -> Option<(ChangeScope, Checked<S>)> {
         let checked = match change.settings.downcast::<S::Settings>() {
             Ok(settings) if settings.name() == self.name() => Checked::new(*settings, &self.context),
-            Ok(_) => Err(vec![Problem {
+            Ok(_) => Err(vec![RouteProblem {
                 field: "name",
                 reason: "the name of a running route cannot change".to_owned(),
             }]),
-            Err(_) => Err(vec![Problem {
+            Err(_) => Err(vec![RouteProblem {
                 field: "channel",
                 reason: "the channel of a running route cannot change".to_owned(),
             }]),
@@ -252,7 +258,7 @@ impl<S: RouteSessions> RouteLoop<S> {
             Ok(other) => {
                 let step = self.route.settings.step_to(&other.settings);
                 let _ = change.answer.send(Ok(step.into()));
-                (step != Step::None).then_some((step, other))
+                (step != ChangeScope::None).then_some((step, other))
             }
             Err(problems) => {
                 let _ = change.answer.send(Err(problems));
@@ -284,7 +290,7 @@ impl<S: RouteSessions> RouteLoop<S> {
                 Some(change) = self.changed.recv() => {
                     let Some((step, other)) = self.accept(change) else { continue };
                     tracing::info!(route = self.name(), ?step, "the route has other settings");
-                    if step == Step::Reopen {
+                    if step == ChangeScope::Reopen {
                         break Some(other);
                     }
                     self.change(&dispatcher, &mut sessions, step, other).await;
@@ -302,7 +308,7 @@ impl<S: RouteSessions> RouteLoop<S> {
         &mut self,
         dispatcher: &RouteDispatcher<S::Encoder>,
         sessions: &mut S,
-        step: Step,
+        step: ChangeScope,
         other: Checked<S>,
     ) {
         let settings = other.settings.clone();

@@ -47,7 +47,7 @@ pub trait Worker<M: Machine>: Send {
 
 /// Why [`drive`] returned.
 #[derive(Debug)]
-pub enum End {
+pub enum DriveEnd {
     /// The machine or the worker had finished, and the last words were written.
     Finished,
     /// The peer closed the connection.
@@ -59,14 +59,14 @@ pub enum End {
 /// Drives a machine over a connection until one of them ends: reads all there is, feeds the machine, hands
 /// its events to the worker, asks the worker what to send, and writes once. When it returns, the machine has
 /// been told of the end of the connection, and the worker of all its events.
-pub async fn drive<M, W>(link: &mut Link, machine: &mut M, worker: &mut W) -> End
+pub async fn drive<M, W>(link: &mut Link, machine: &mut M, worker: &mut W) -> DriveEnd
 where
     M: Machine + Send,
     W: Worker<M>,
 {
     let end = match run(link, machine, worker).await {
         Ok(end) => end,
-        Err(error) => End::Broken(error),
+        Err(error) => DriveEnd::Broken(error),
     };
     hang_up(machine, worker);
     end
@@ -80,7 +80,7 @@ pub fn hang_up<M: Machine, W: Worker<M>>(machine: &mut M, worker: &mut W) {
     hand_out(machine, worker, now);
 }
 
-async fn run<M, W>(link: &mut Link, machine: &mut M, worker: &mut W) -> io::Result<End>
+async fn run<M, W>(link: &mut Link, machine: &mut M, worker: &mut W) -> io::Result<DriveEnd>
 where
     M: Machine + Send,
     W: Worker<M>,
@@ -104,7 +104,7 @@ where
                 if progress.closed {
                     // It may still read what answers its last words.
                     let _ = turn(link, machine, worker).await;
-                    return Ok(End::PeerClosed);
+                    return Ok(DriveEnd::PeerClosed);
                 }
             }
             () = worker.woken() => {}
@@ -154,7 +154,7 @@ fn now_or_never(poll: Poll<io::Result<()>>) -> Poll<io::Result<bool>> {
     }
 }
 
-async fn last_words<M: Machine>(link: &mut Link, machine: &mut M) -> io::Result<End> {
+async fn last_words<M: Machine>(link: &mut Link, machine: &mut M) -> io::Result<DriveEnd> {
     let written = tokio::time::timeout(LAST_WORDS, async {
         loop {
             poll_fn(|cx| link.poll_write(cx)).await?;
@@ -166,7 +166,7 @@ async fn last_words<M: Machine>(link: &mut Link, machine: &mut M) -> io::Result<
     });
     match written.await {
         Ok(Err(error)) => Err(error),
-        Ok(Ok(())) | Err(_) => Ok(End::Finished),
+        Ok(Ok(())) | Err(_) => Ok(DriveEnd::Finished),
     }
 }
 

@@ -28,12 +28,13 @@ mod tls;
 
 pub use allowed::AllowedIp;
 pub use cores::Cores;
-pub use drive::{End, Worker, drive, hang_up};
-pub use link::{Link, Progress};
+pub use drive::{DriveEnd, Worker, drive, hang_up};
+pub use link::{Link, LinkProgress};
 pub use listen::{HANDSHAKE_MAX, Listener};
 pub use machine::Machine;
 pub use sctp::{
-    Messages, NoSctp, SCTP_ADDRESSES_MAX, SctpStream, connect_sctp, dial_sctp, probe_sctp, sctp_addresses,
+    MessageFraming, NoSctp, SCTP_ADDRESSES_MAX, SctpStream, connect_sctp, dial_sctp, probe_sctp,
+    sctp_addresses,
 };
 pub use stream::{ConnectError, Stream, connect};
 pub use tls::{TlsClient, TlsClientSettings, TlsError, TlsServer, TlsServerSettings};

@@ -33,7 +33,7 @@ pub struct Link {
 
 /// What [`Link::progress`] did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct LinkProgress {
     /// Octets came, and the machine has them.
     pub read: bool,
     /// All that waited was written.
@@ -94,9 +94,9 @@ impl Link {
     ///
     /// # Errors
     /// The connection is broken.
-    pub async fn progress<M: Machine>(&mut self, machine: &mut M, reading: bool) -> io::Result<Progress> {
+    pub async fn progress<M: Machine>(&mut self, machine: &mut M, reading: bool) -> io::Result<LinkProgress> {
         poll_fn(|cx| {
-            let mut progress = Progress::default();
+            let mut progress = LinkProgress::default();
             if !self.output.is_empty() {
                 match self.poll_write(cx) {
                     Poll::Ready(result) => {
@@ -110,7 +110,7 @@ impl Link {
                 progress.read = self.poll_read(cx, machine)?;
             }
             progress.closed = self.peer_closed;
-            if progress == Progress::default() { Poll::Pending } else { Poll::Ready(Ok(progress)) }
+            if progress == LinkProgress::default() { Poll::Pending } else { Poll::Ready(Ok(progress)) }
         })
         .await
     }

@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::sync::Semaphore;
 
 use crate::socket::registered;
-use crate::{Cores, Messages, SctpStream, Stream, TlsServer, sctp};
+use crate::{Cores, MessageFraming, SctpStream, Stream, TlsServer, sctp};
 
 /// A TLS handshake that takes longer is given up.
 pub const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
@@ -32,13 +32,13 @@ pub struct Listener {
 #[derive(Debug)]
 enum Listening {
     Tcp(TcpListener),
-    Sctp(AsyncFd<OwnedFd>, Messages),
+    Sctp(AsyncFd<OwnedFd>, MessageFraming),
 }
 
 /// Accepted, and of no runtime yet.
 enum AcceptedStream {
     Tcp(std::net::TcpStream),
-    Sctp(OwnedFd, Messages),
+    Sctp(OwnedFd, MessageFraming),
 }
 
 impl Listener {
@@ -66,7 +66,7 @@ impl Listener {
     pub fn bind_sctp(
         addresses: &[SocketAddr],
         connections_max: usize,
-        messages: Messages,
+        messages: MessageFraming,
     ) -> io::Result<Listener> {
         let socket = sctp::listen(addresses, messages.payload_protocol, BACKLOG)?;
         Ok(Listener::of(Listening::Sctp(socket, messages), connections_max))

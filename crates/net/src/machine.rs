@@ -53,38 +53,38 @@ impl Machine for smpp::session::Session {
         smpp::session::Session::wants_input(self)
     }
     fn is_finished(&self) -> bool {
-        self.state() == smpp::session::State::Closed
+        self.state() == smpp::session::SessionState::Closed
     }
 }
 
-impl<P: smtp::server::RecipientPolicy> Machine for smtp::server::Server<P> {
+impl<P: smtp::server::RecipientPolicy> Machine for smtp::server::SmtpServer<P> {
     type Event<'a>
-        = smtp::server::Event<P::Recipient>
+        = smtp::server::SmtpServerEvent<P::Recipient>
     where
         P: 'a;
 
     fn handle_input(&mut self, now: Instant, input: &[u8]) {
-        smtp::server::Server::handle_input(self, now, input);
+        smtp::server::SmtpServer::handle_input(self, now, input);
     }
     fn handle_timeout(&mut self, now: Instant) {
-        smtp::server::Server::handle_timeout(self, now);
+        smtp::server::SmtpServer::handle_timeout(self, now);
     }
     fn handle_eof(&mut self, _now: Instant) {
-        smtp::server::Server::handle_eof(self);
+        smtp::server::SmtpServer::handle_eof(self);
     }
     fn poll_transmit(&mut self, output: &mut Vec<u8>) {
-        smtp::server::Server::poll_transmit(self, output);
+        smtp::server::SmtpServer::poll_transmit(self, output);
     }
     fn poll_timeout(&self) -> Option<Instant> {
-        smtp::server::Server::poll_timeout(self)
+        smtp::server::SmtpServer::poll_timeout(self)
     }
     fn poll_event(&mut self) -> Option<Self::Event<'_>> {
-        smtp::server::Server::poll_event(self)
+        smtp::server::SmtpServer::poll_event(self)
     }
     fn wants_input(&self) -> bool {
-        smtp::server::Server::wants_input(self)
+        smtp::server::SmtpServer::wants_input(self)
     }
     fn is_finished(&self) -> bool {
-        smtp::server::Server::is_finished(self)
+        smtp::server::SmtpServer::is_finished(self)
     }
 }

@@ -96,7 +96,7 @@ impl Worker<Lines> for Echo {
     }
 }
 
-async fn echo(stream: Stream) -> (End, Echo, Lines) {
+async fn echo(stream: Stream) -> (DriveEnd, Echo, Lines) {
     let (mut link, mut machine, mut worker) = (Link::new(stream), Lines::default(), Echo::default());
     let end = drive(&mut link, &mut machine, &mut worker).await;
     (end, worker, machine)
@@ -146,7 +146,7 @@ async fn many_messages_read_together_are_answered_by_one_write() {
     within(peer.read_to_end(&mut rest)).await.unwrap();
     assert_eq!(rest, b"bye\n", "the last words are written before the connection ends");
     let (end, worker, machine) = served.await.unwrap();
-    assert!(matches!(end, End::Finished), "{end:?}");
+    assert!(matches!(end, DriveEnd::Finished), "{end:?}");
     assert!(machine.eof && worker.wrote <= 10, "{} writes", worker.wrote);
 }
 
@@ -166,7 +166,7 @@ async fn a_machine_that_hands_its_output_out_in_pieces_is_asked_until_nothing_is
     let mut rest = Vec::new();
     within(peer.read_to_end(&mut rest)).await.unwrap();
     assert_eq!(rest.len(), 1_000 + 1 + 4, "the last words are whole");
-    assert!(matches!(within(served).await.unwrap(), End::Finished));
+    assert!(matches!(within(served).await.unwrap(), DriveEnd::Finished));
 }
 
 #[tokio::test]
@@ -197,7 +197,7 @@ async fn what_came_before_the_peer_closed_is_handled() {
     peer.write_all(b"one\ntwo\nthr").await.unwrap();
     peer.shutdown().await.unwrap();
     let (end, worker, machine) = within(echo(ours)).await;
-    assert!(matches!(end, End::PeerClosed), "{end:?}");
+    assert!(matches!(end, DriveEnd::PeerClosed), "{end:?}");
     assert!(machine.eof && machine.input == b"thr");
     let mut back = String::new();
     let _ = within(peer.read_to_string(&mut back)).await;
@@ -249,7 +249,9 @@ async fn the_machines_timer_the_workers_deadline_and_a_signal_each_turn_the_loop
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        end = within(drive(&mut link, &mut machine, &mut worker)) => assert!(matches!(end, End::Finished)),
+        end = within(drive(&mut link, &mut machine, &mut worker)) => {
+            assert!(matches!(end, DriveEnd::Finished));
+        }
         () = signal => {}
     }
     assert_eq!((machine.ticks, fills.load(Ordering::SeqCst)), (1, 4));

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use paced_udp::push::{Outcome, SendOptions, Site, SiteKey, send};
+use paced_udp::push::{SendOptions, Site, SiteKey, SiteOutcome, send};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -47,7 +47,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     telling.await?;
     for site in &report.sites {
         let took = site.took.unwrap_or_default().as_secs_f64();
-        let goodput = if site.outcome == Outcome::Done { report.size as f64 * 8.0 / took } else { 0.0 };
+        let goodput = if site.outcome == SiteOutcome::Done { report.size as f64 * 8.0 / took } else { 0.0 };
         let (mbit, part) = (goodput / 1e6, goodput / asked * 100.0);
         println!(
             "{}: {:?}, {took:.3} s, {mbit:.2} Mbit/s, {part:.1} %, {} of {} blocks lack",

@@ -1,6 +1,6 @@
 //! Errors that end sending or receiving, in words that say what to do.
 
-use crate::wire::Refusal;
+use crate::wire::StreamRefusal;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ pub enum PacedUdpError {
     /// Nobody that knows the key answered there.
     NoAnswer { peer: SocketAddr, within: Duration },
     /// It answered, and said no.
-    Refused { peer: SocketAddr, why: Refusal },
+    Refused { peer: SocketAddr, why: StreamRefusal },
     /// It was told to send to another machine without a key.
     NeedsKey { peer: SocketAddr },
     /// It answered at first, and then no more.

@@ -3,7 +3,7 @@
 mod file;
 mod sink;
 
-pub use file::{FileFeed, Reading};
+pub use file::{FileFeed, ReaderThread};
 pub use sink::{Sink, Writing};
 
 /// What was put into a packet.

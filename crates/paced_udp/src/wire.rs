@@ -1,8 +1,8 @@
 //! Wire format: the head of every paced packet, and the few messages that open, watch and end a stream.
 //!
 //! All integers are in network order. A packet of data begins with [`HEAD`] octets; what follows is payload.
-//! The other messages ([`Message`]) end with a BLAKE3 keyed hash over all octets before it, under the key
-//! that both sides were given ([`Key`]).
+//! The other messages ([`ControlMessage`]) end with a BLAKE3 keyed hash over all octets before it, under the
+//! key that both sides were given ([`Key`]).
 
 use std::fmt;
 
@@ -127,7 +127,7 @@ pub struct Counted {
 /// Why a receiver does not take a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Refusal {
+pub enum StreamRefusal {
     /// Not from loopback, and without the key or with another one.
     Key = 1,
     /// So many streams are there already.
@@ -136,61 +136,61 @@ pub enum Refusal {
     Size = 3,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for StreamRefusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Refusal::Key => "the receiver has another key; give both sides the same --key-file",
-            Refusal::Full => "the receiver has as many streams as it takes",
-            Refusal::Size => "the receiver does not take packets of this size",
+            StreamRefusal::Key => "the receiver has another key; give both sides the same --key-file",
+            StreamRefusal::Full => "the receiver has as many streams as it takes",
+            StreamRefusal::Size => "the receiver does not take packets of this size",
         })
     }
 }
 
 /// A message that is no data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Message {
+pub enum ControlMessage {
     /// A sender asks whether it may send.
     Hello { stream: u32, nonce: [u8; 16], rate: u64, mss: u16 },
     /// It may: the nonce is the hello's, which proves that this address hears.
     Welcome { stream: u32, nonce: [u8; 16], buffer: u64, buffer_asked: u64 },
     /// It may not.
-    Refused { stream: u32, nonce: [u8; 16], why: Refusal },
+    Refused { stream: u32, nonce: [u8; 16], why: StreamRefusal },
     /// What came so far; numbered, so that an old one says nothing.
     Feedback { stream: u32, nonce: [u8; 16], number: u32, counted: Counted, is_last: bool },
     /// The sender ends; so many packets it has sent, so many it should have sent and has not.
     Bye { stream: u32, nonce: [u8; 16], sent: u64, not_sent: u64 },
 }
 
-impl Message {
+impl ControlMessage {
     fn kind(&self) -> u8 {
         match self {
-            Message::Hello { .. } => 1,
-            Message::Welcome { .. } => 2,
-            Message::Refused { .. } => 3,
-            Message::Feedback { .. } => 4,
-            Message::Bye { .. } => 5,
+            ControlMessage::Hello { .. } => 1,
+            ControlMessage::Welcome { .. } => 2,
+            ControlMessage::Refused { .. } => 3,
+            ControlMessage::Feedback { .. } => 4,
+            ControlMessage::Bye { .. } => 5,
         }
     }
 
     /// The stream it is about.
     pub fn stream(&self) -> u32 {
         match *self {
-            Message::Hello { stream, .. }
-            | Message::Welcome { stream, .. }
-            | Message::Refused { stream, .. }
-            | Message::Feedback { stream, .. }
-            | Message::Bye { stream, .. } => stream,
+            ControlMessage::Hello { stream, .. }
+            | ControlMessage::Welcome { stream, .. }
+            | ControlMessage::Refused { stream, .. }
+            | ControlMessage::Feedback { stream, .. }
+            | ControlMessage::Bye { stream, .. } => stream,
         }
     }
 
     /// What binds it to one hello.
     pub fn nonce(&self) -> &[u8; 16] {
         match self {
-            Message::Hello { nonce, .. }
-            | Message::Welcome { nonce, .. }
-            | Message::Refused { nonce, .. }
-            | Message::Feedback { nonce, .. }
-            | Message::Bye { nonce, .. } => nonce,
+            ControlMessage::Hello { nonce, .. }
+            | ControlMessage::Welcome { nonce, .. }
+            | ControlMessage::Refused { nonce, .. }
+            | ControlMessage::Feedback { nonce, .. }
+            | ControlMessage::Bye { nonce, .. } => nonce,
         }
     }
 
@@ -200,21 +200,21 @@ impl Message {
         out.extend([MAGIC, self.kind(), VERSION, 0]);
         out.extend(self.stream().to_be_bytes());
         match self {
-            Message::Hello { nonce, rate, mss, .. } => {
+            ControlMessage::Hello { nonce, rate, mss, .. } => {
                 out.extend(nonce);
                 out.extend(rate.to_be_bytes());
                 out.extend(mss.to_be_bytes());
             }
-            Message::Welcome { nonce, buffer, buffer_asked, .. } => {
+            ControlMessage::Welcome { nonce, buffer, buffer_asked, .. } => {
                 out.extend(nonce);
                 out.extend(buffer.to_be_bytes());
                 out.extend(buffer_asked.to_be_bytes());
             }
-            Message::Refused { nonce, why, .. } => {
+            ControlMessage::Refused { nonce, why, .. } => {
                 out.extend(nonce);
                 out.push(*why as u8);
             }
-            Message::Feedback { nonce, number, counted, is_last, .. } => {
+            ControlMessage::Feedback { nonce, number, counted, is_last, .. } => {
                 out.extend(nonce);
                 out.extend(number.to_be_bytes());
                 out.push(u8::from(*is_last));
@@ -223,7 +223,7 @@ impl Message {
                     out.extend(count.to_be_bytes());
                 }
             }
-            Message::Bye { nonce, sent, not_sent, .. } => {
+            ControlMessage::Bye { nonce, sent, not_sent, .. } => {
                 out.extend(nonce);
                 out.extend(sent.to_be_bytes());
                 out.extend(not_sent.to_be_bytes());
@@ -237,7 +237,7 @@ impl Message {
     }
 
     /// Reads one that was sealed with `key`.
-    pub fn decode(datagram: &[u8], key: &Key) -> Result<Message, Unread> {
+    pub fn decode(datagram: &[u8], key: &Key) -> Result<ControlMessage, Unread> {
         if datagram.len() != MESSAGE || datagram[0] != MAGIC || datagram[1] == 0 {
             return Err(Unread::NotOurs);
         }
@@ -251,22 +251,22 @@ impl Message {
         if blake3::keyed_hash(&key.0, body) != blake3::Hash::from(seal) {
             return Err(Unread::Seal { kind: datagram[1], stream: { fields }.u32() });
         }
-        Message::of(datagram[1], fields).ok_or(Unread::NotOurs)
+        ControlMessage::of(datagram[1], fields).ok_or(Unread::NotOurs)
     }
 
-    fn of(kind: u8, mut fields: FieldReader<'_>) -> Option<Message> {
+    fn of(kind: u8, mut fields: FieldReader<'_>) -> Option<ControlMessage> {
         let (stream, nonce) = (fields.u32(), fields.array());
         Some(match kind {
-            1 => Message::Hello { stream, nonce, rate: fields.u64(), mss: fields.u16() },
-            2 => Message::Welcome { stream, nonce, buffer: fields.u64(), buffer_asked: fields.u64() },
+            1 => ControlMessage::Hello { stream, nonce, rate: fields.u64(), mss: fields.u16() },
+            2 => ControlMessage::Welcome { stream, nonce, buffer: fields.u64(), buffer_asked: fields.u64() },
             3 => {
                 let why = match fields.u8() {
-                    1 => Refusal::Key,
-                    2 => Refusal::Full,
-                    3 => Refusal::Size,
+                    1 => StreamRefusal::Key,
+                    2 => StreamRefusal::Full,
+                    3 => StreamRefusal::Size,
                     _ => return None,
                 };
-                Message::Refused { stream, nonce, why }
+                ControlMessage::Refused { stream, nonce, why }
             }
             4 => {
                 let (number, is_last) = (fields.u32(), fields.u8() != 0);
@@ -277,9 +277,9 @@ impl Message {
                     duplicates: fields.u64(),
                     overflowed: fields.u64(),
                 };
-                Message::Feedback { stream, nonce, number, counted, is_last }
+                ControlMessage::Feedback { stream, nonce, number, counted, is_last }
             }
-            5 => Message::Bye { stream, nonce, sent: fields.u64(), not_sent: fields.u64() },
+            5 => ControlMessage::Bye { stream, nonce, sent: fields.u64(), not_sent: fields.u64() },
             _ => return None,
         })
     }
@@ -335,22 +335,22 @@ mod tests {
         Key::from_words("a word that both sides know").unwrap()
     }
 
-    fn every_message() -> Vec<Message> {
+    fn every_message() -> Vec<ControlMessage> {
         let (stream, nonce) = (7, [9; 16]);
         let counted = Counted { packets: 1, octets: 2, missing: 3, duplicates: 4, overflowed: u64::MAX };
         vec![
-            Message::Hello { stream, nonce, rate: 10_000_000_000, mss: 1472 },
-            Message::Welcome { stream, nonce, buffer: 1 << 25, buffer_asked: 1 << 26 },
-            Message::Refused { stream, nonce, why: Refusal::Size },
-            Message::Feedback { stream, nonce, number: 5, counted, is_last: true },
-            Message::Bye { stream, nonce, sent: 12, not_sent: 3 },
+            ControlMessage::Hello { stream, nonce, rate: 10_000_000_000, mss: 1472 },
+            ControlMessage::Welcome { stream, nonce, buffer: 1 << 25, buffer_asked: 1 << 26 },
+            ControlMessage::Refused { stream, nonce, why: StreamRefusal::Size },
+            ControlMessage::Feedback { stream, nonce, number: 5, counted, is_last: true },
+            ControlMessage::Bye { stream, nonce, sent: 12, not_sent: 3 },
         ]
     }
 
     #[test]
     fn every_message_is_read_as_it_was_written() {
         for message in every_message() {
-            assert_eq!(Message::decode(&message.encode(&key()), &key()), Ok(message));
+            assert_eq!(ControlMessage::decode(&message.encode(&key()), &key()), Ok(message));
         }
     }
 
@@ -358,13 +358,13 @@ mod tests {
     fn another_key_or_a_changed_octet_is_not_believed() {
         for message in every_message() {
             let sealed = message.encode(&key());
-            let Err(Unread::Seal { stream: 7, .. }) = Message::decode(&sealed, &Key::NONE) else {
+            let Err(Unread::Seal { stream: 7, .. }) = ControlMessage::decode(&sealed, &Key::NONE) else {
                 panic!("{message:?}");
             };
             for at in 3..MESSAGE {
                 let mut changed = sealed;
                 changed[at] ^= 1;
-                assert!(Message::decode(&changed, &key()).is_err(), "{message:?} {at}");
+                assert!(ControlMessage::decode(&changed, &key()).is_err(), "{message:?} {at}");
             }
         }
     }
@@ -390,7 +390,7 @@ mod tests {
         #[test]
         fn whatever_comes_is_read_or_refused(datagram in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = Head::read(&datagram);
-            let _ = Message::decode(&datagram, &Key::NONE);
+            let _ = ControlMessage::decode(&datagram, &Key::NONE);
         }
     }
 }

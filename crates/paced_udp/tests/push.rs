@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use paced_udp::push::{
-    Interface, Outcome, Progress, PushReport, ReceiveOptions, Received, Receiving, SendOptions, Site,
-    SiteKey, public_key, send,
+    Interface, PushProgress, PushReport, ReceiveOptions, Received, Receiving, SendOptions, Site, SiteKey,
+    SiteOutcome, public_key, send,
 };
 use relay::{Relay, Weather};
 use tempfile::TempDir;
@@ -121,7 +121,7 @@ async fn push(options: SendOptions) -> PushReport {
     send(options, unbounded_channel().0).await.unwrap()
 }
 
-fn outcome(report: &PushReport) -> &Outcome {
+fn outcome(report: &PushReport) -> &SiteOutcome {
     &report.sites[0].outcome
 }
 
@@ -132,7 +132,7 @@ async fn a_file_comes_identical_to_one_site() {
         let (path, octets) = file(&from, size);
         let receiver = started(|_| {});
         let report = push(sending(&path, &[receiver.address])).await;
-        assert_eq!(outcome(&report), &Outcome::Done, "{size}");
+        assert_eq!(outcome(&report), &SiteOutcome::Done, "{size}");
         assert!(receiver.has(&octets), "{size}");
         assert_eq!(report.whole, *blake3::hash(&octets).as_bytes());
     }
@@ -156,7 +156,7 @@ async fn a_file_comes_identical_through_loss_and_delay_to_three_sites() {
     }
     let report = push(sending(&path, &sites)).await;
     for (site, receiver) in report.sites.iter().zip(&receivers) {
-        assert_eq!(site.outcome, Outcome::Done);
+        assert_eq!(site.outcome, SiteOutcome::Done);
         assert!(receiver.has(&octets));
     }
     assert!(report.sent.repairs > 0);
@@ -171,7 +171,7 @@ async fn a_group_of_five_gets_each_symbol_from_one_stream() {
     let mut options = sending(&path, &sites);
     options.group = Some(format!("239.77.2.2:{}", free_port()).parse().unwrap());
     let report = push(options).await;
-    assert!(report.sites.iter().all(|site| site.outcome == Outcome::Done), "{report:?}");
+    assert!(report.sites.iter().all(|site| site.outcome == SiteOutcome::Done), "{report:?}");
     assert!(receivers.iter().all(|receiver| receiver.has(&octets)));
     // Sites join one after the other, so that the first blocks may go out again; five streams they are not.
     let symbols = octets.len().div_ceil(1408) as u64;
@@ -191,7 +191,7 @@ async fn a_late_joiner_and_a_killed_receiver_finish_too() {
     // A second of four million octets at 20 Mbit/s: some blocks are there, not all.
     loop {
         match told.recv().await.unwrap() {
-            Progress::Going { site: 0, left, blocks } if left < blocks => break,
+            PushProgress::Going { site: 0, left, blocks } if left < blocks => break,
             _ => {}
         }
     }
@@ -200,7 +200,7 @@ async fn a_late_joiner_and_a_killed_receiver_finish_too() {
     let late = started(|options| options.listen = late_at);
     let mut first = block_in_place(|| Receiver::start_in(folder, |options| options.listen = first_at));
     let report = pushing.await.unwrap().unwrap();
-    assert!(report.sites.iter().all(|site| site.outcome == Outcome::Done), "{report:?}");
+    assert!(report.sites.iter().all(|site| site.outcome == SiteOutcome::Done), "{report:?}");
     assert!(first.has(&octets) && late.has(&octets));
     let resumed = loop {
         if let Received::Coming { has, .. } = first.told.recv().await.unwrap() {
@@ -225,7 +225,7 @@ async fn every_refusal_is_told_in_words_and_nothing_is_sent() {
     for (change, expected) in cases {
         let receiver = started(change);
         let report = push(sending(&path, &[receiver.address])).await;
-        let (Outcome::Refused(words) | Outcome::NoRoom(words)) = outcome(&report) else {
+        let (SiteOutcome::Refused(words) | SiteOutcome::NoRoom(words)) = outcome(&report) else {
             panic!("{expected}: {report:?}")
         };
         assert!(words.contains(expected), "{words}");
@@ -241,7 +241,7 @@ async fn a_site_that_is_not_there_is_given_up() {
     let mut options = sending(&path, &[nobody.local_addr().unwrap()]);
     options.give_up = Duration::from_secs(1);
     let report = push(options).await;
-    assert!(matches!(outcome(&report), Outcome::Away(_)), "{report:?}");
+    assert!(matches!(outcome(&report), SiteOutcome::Away(_)), "{report:?}");
     assert_eq!((report.sites[0].took, report.sent.sources), (None, 0));
 }
 
@@ -254,7 +254,7 @@ async fn at_the_deadline_it_is_told_how_far_each_site_is() {
     options.deadline = Some(Duration::from_millis(800));
     let report = push(options).await;
     let site = &report.sites[0];
-    assert_eq!(site.outcome, Outcome::Late);
+    assert_eq!(site.outcome, SiteOutcome::Late);
     assert!(site.left > 0 && site.left < site.blocks && site.took.is_some(), "{site:?}");
 }
 
@@ -267,9 +267,9 @@ async fn a_receiver_that_dies_is_sent_nothing_more() {
     options.give_up = Duration::from_secs(1);
     let (tell, mut told) = unbounded_channel();
     let pushing = tokio::spawn(send(options, tell));
-    while !matches!(told.recv().await.unwrap(), Progress::Going { .. }) {}
+    while !matches!(told.recv().await.unwrap(), PushProgress::Going { .. }) {}
     drop(block_in_place(|| receiver.kill()));
     let report = pushing.await.unwrap().unwrap();
-    assert!(matches!(outcome(&report), Outcome::Away(_)), "{report:?}");
+    assert!(matches!(outcome(&report), SiteOutcome::Away(_)), "{report:?}");
     assert!(report.sent.sources < octets.len() as u64 / 1408, "{:?}", report.sent);
 }

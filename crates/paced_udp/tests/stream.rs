@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use pace::{Profile, Rule};
+use pace::{PacingRule, Profile};
 use paced_udp::PacedUdpError;
 use paced_udp::control::{Control, ask};
 use paced_udp::receiver::{BUFFER, Ended, GapBin, ReceiveOptions, Receiver, StreamReport, Until};
-use paced_udp::sender::{Scaling, SendOptions, Sender, Summary};
+use paced_udp::sender::{Scaling, SendOptions, Sender, SenderSummary};
 use paced_udp::socket::Rung;
-use paced_udp::wire::{Key, Refusal};
+use paced_udp::wire::{Key, StreamRefusal};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ fn sending(to: SocketAddr, profile: &str) -> SendOptions {
         to,
         mss: 1472,
         profile: Profile::parse(profile, |_| Err("no files here".to_owned())).unwrap(),
-        rule: Rule::default(),
+        rule: PacingRule::default(),
         threads: (1, 1),
         crewing: Scaling::Fixed,
         burst_max: None,
@@ -42,7 +42,7 @@ fn sending(to: SocketAddr, profile: &str) -> SendOptions {
     }
 }
 
-fn run(receiving: ReceiveOptions, send: impl FnOnce(&mut SendOptions)) -> (Summary, StreamReport) {
+fn run(receiving: ReceiveOptions, send: impl FnOnce(&mut SendOptions)) -> (SenderSummary, StreamReport) {
     let (receiver, _) = Receiver::start(receiving).unwrap();
     let mut options = sending(receiver.local, "20M");
     send(&mut options);
@@ -178,7 +178,7 @@ fn another_key_is_refused_in_words() {
     for key in [Key::NONE, Key::from_words("the key of somebody else").unwrap()] {
         let options = SendOptions { key, ..sending(receiver.local, "1M") };
         match Sender::start(options).map(|_| ()) {
-            Err(PacedUdpError::Refused { why: Refusal::Key, .. } | PacedUdpError::NoAnswer { .. }) => {}
+            Err(PacedUdpError::Refused { why: StreamRefusal::Key, .. } | PacedUdpError::NoAnswer { .. }) => {}
             other => panic!("{other:?}"),
         }
     }

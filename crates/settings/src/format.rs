@@ -1,7 +1,7 @@
 //! Reading of typed values from nodes, with every problem on the way.
 
 use crate::nearest::nearest;
-use crate::node::{Entry, Kind, Node, join, listed};
+use crate::node::{Node, NodeValue, TableEntry, join, listed};
 use crate::outline::{Outline, Schema};
 use crate::problem::{Place, Problems};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// A type with one way of being written is its own format (`u32`, `Duration`, every section). A type that
 /// another crate declares, or that has several ways, gets a format of its own by [`crate::words!`] or
 /// [`crate::text_format!`]; `Option` and `Vec` of a format are formats.
-pub trait Format {
+pub trait ValueFormat {
     /// The type that is read.
     type Value;
 
@@ -45,7 +45,7 @@ pub trait Section: Default {
 /// A table that is being read. Several sections may read the same one.
 #[derive(Debug, Clone, Copy)]
 pub struct Table<'a> {
-    entries: &'a BTreeMap<String, Entry>,
+    entries: &'a BTreeMap<String, TableEntry>,
     place: &'a Place,
     path: &'a str,
 }
@@ -53,7 +53,7 @@ pub struct Table<'a> {
 impl<'a> Table<'a> {
     /// Opens the node at `path`; nothing, and a problem, if it is not a table.
     pub fn open(node: &'a Node, path: &'a str, problems: &mut Problems) -> Option<Table<'a>> {
-        let Kind::Table(entries) = &node.kind else {
+        let NodeValue::Table(entries) = &node.kind else {
             let reason = format!("must be a table, not {}", node.kind_in_words());
             problems.add(node.place.clone(), path, reason);
             return None;
@@ -86,7 +86,7 @@ impl<'a> Table<'a> {
     }
 
     /// A key's value, or `default` where the key is absent or wrong.
-    pub fn read<F: Format>(&self, key: &str, default: F::Value, problems: &mut Problems) -> F::Value {
+    pub fn read<F: ValueFormat>(&self, key: &str, default: F::Value, problems: &mut Problems) -> F::Value {
         let Some(entry) = self.entries.get(key) else { return default };
         F::read(&entry.node, &join(self.path, key), problems).unwrap_or(default)
     }
@@ -127,7 +127,7 @@ pub fn format_one_of<T: PartialEq>(value: &T, known: &[(&str, T)]) -> Option<Str
 /// Reads a text as it stands there.
 pub fn read_text(node: &Node, path: &str, problems: &mut Problems) -> Option<String> {
     match &node.kind {
-        Kind::Text(text) | Kind::Word(text) => Some(text.clone()),
+        NodeValue::Text(text) | NodeValue::Word(text) => Some(text.clone()),
         _ => {
             let reason = format!("must be a text, not {}", node.kind_in_words());
             problems.add(node.place.clone(), path, reason);
@@ -147,7 +147,7 @@ pub fn read_parsed<T>(
     parse(&text).map_err(|reason| problems.add(node.place.clone(), path, reason)).ok()
 }
 
-impl<F: Format> Format for Option<F> {
+impl<F: ValueFormat> ValueFormat for Option<F> {
     type Value = Option<F::Value>;
 
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Option<F::Value>> {
@@ -163,14 +163,14 @@ impl<F: Format> Format for Option<F> {
     }
 }
 
-impl<F: Format> Format for Vec<F> {
+impl<F: ValueFormat> ValueFormat for Vec<F> {
     type Value = Vec<F::Value>;
 
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Vec<F::Value>> {
         let from_environment;
         let items = match &node.kind {
-            Kind::List(items) => items,
-            Kind::Word(text) => match listed(text, &node.place) {
+            NodeValue::List(items) => items,
+            NodeValue::Word(text) => match listed(text, &node.place) {
                 Ok(items) => {
                     from_environment = items;
                     &from_environment

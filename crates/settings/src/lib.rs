@@ -9,7 +9,7 @@
 //! - the manual: the commented file ([`manual::toml`]) and the tables of the documentation
 //!   ([`manual::table`]).
 //!
-//! A key's [`Format`] says how its value is written. Types of this crate and of the standard library have
+//! A key's [`ValueFormat`] reads and writes its value. Types of this crate and of the standard library have
 //! one; a crate adds those of its own types by [`words!`] and [`text_format!`], and for types of other crates
 //! by a format beside the type: `version: Version as SmppVersion = Version::V3_4`.
 //!
@@ -32,10 +32,10 @@ mod tests;
 mod values;
 
 pub use any::{AnySection, SectionType};
-pub use format::{Format, Section, Table, format_one_of, read_one_of, read_parsed, read_text};
+pub use format::{Section, Table, ValueFormat, format_one_of, read_one_of, read_parsed, read_text};
 pub use nearest::nearest;
-pub use node::{Entry, Kind, Node, join, overlay, parse, places};
-pub use outline::{Key, Outline, Schema, Variant, Word};
-pub use problem::{Place, Problem, Problems};
+pub use node::{Node, NodeValue, TableEntry, join, overlay, parse, places};
+pub use outline::{AllowedWord, KeyDoc, Outline, Schema, Variant};
+pub use problem::{Place, Problems, SettingsProblem};
 pub use secret::Secret;
 pub use values::{format_duration, format_text, parse_duration};

@@ -1,7 +1,7 @@
 //! Manual generated from outlines: a commented file that is valid TOML, and Markdown for the documentation.
 
 use crate::format::Section;
-use crate::outline::{Key, Outline, Schema, Variant};
+use crate::outline::{KeyDoc, Outline, Schema, Variant};
 use std::fmt::Write;
 
 /// Columns of a comment in the commented file.
@@ -28,7 +28,7 @@ pub fn toml(root: &Outline) -> String {
 /// A section in Markdown: its prose, a table of its keys, and below headings the sections in it.
 ///
 /// `path` is the section's, such as `smpp`; `key` is the key that has the section.
-pub fn markdown(path: &str, key: &Key) -> String {
+pub fn markdown(path: &str, key: &KeyDoc) -> String {
     let mut text = String::new();
     if let Some(outline) = key.schema.section() {
         markdown_section(&mut text, path, &outline);
@@ -46,7 +46,7 @@ const END: &str = "<!-- end of generated text -->\n";
 /// # Errors
 /// A section that the document has twice or not at all, or a mark without its end.
 pub fn fill(document: &str, root: &Outline) -> Result<String, String> {
-    let mut sections: Vec<&Key> = root.keys.iter().collect();
+    let mut sections: Vec<&KeyDoc> = root.keys.iter().collect();
     let mut parts = document.split(BEGIN);
     let mut filled = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -103,7 +103,7 @@ impl Manual {
     /// The keys of a section: those with a value first, then those that are sections. `is_on`: the section is
     /// not commented out.
     fn keys(&mut self, outline: &Outline, path: &str, is_on: bool) {
-        let is_section = |key: &&Key| !key.is_inline && key.schema.section().is_some();
+        let is_section = |key: &&KeyDoc| !key.is_inline && key.schema.section().is_some();
         for key in outline.keys.iter().filter(|key| !is_section(key)) {
             self.key(key, is_on);
         }
@@ -153,13 +153,13 @@ impl Manual {
         }
     }
 
-    fn key(&mut self, key: &Key, is_on: bool) {
+    fn key(&mut self, key: &KeyDoc, is_on: bool) {
         self.documented(key, key.example, is_on);
     }
 
     /// A key with its documentation. `example` is shown where there is no default, or the default must not be
     /// set.
-    fn documented(&mut self, key: &Key, example: Option<&str>, is_on: bool) {
+    fn documented(&mut self, key: &KeyDoc, example: Option<&str>, is_on: bool) {
         let default = key.default.as_deref();
         let is_on = is_on && default.is_some() && !key.is_commented && !key.is_required;
         let shown = match (is_on, example, default) {
@@ -267,9 +267,9 @@ fn prose(text: &mut String, doc: &str) {
     }
 }
 
-fn table(text: &mut String, keys: &[Key]) {
-    let is_row = |key: &&Key| key.is_inline || key.schema.section().is_none();
-    let rows: Vec<&Key> = keys.iter().filter(is_row).collect();
+fn table(text: &mut String, keys: &[KeyDoc]) {
+    let is_row = |key: &&KeyDoc| key.is_inline || key.schema.section().is_none();
+    let rows: Vec<&KeyDoc> = keys.iter().filter(is_row).collect();
     if rows.is_empty() {
         return;
     }
@@ -285,7 +285,7 @@ fn table(text: &mut String, keys: &[Key]) {
     text.push('\n');
 }
 
-fn row(text: &mut String, before: &str, key: &Key) {
+fn row(text: &mut String, before: &str, key: &KeyDoc) {
     let default = match (key.is_required, key.default_in_words, &key.default) {
         (true, ..) => "required".to_owned(),
         (_, Some(words), _) => words.to_owned(),

@@ -15,12 +15,12 @@ pub struct Node {
     /// Of the value, or of the environment variable that set it.
     pub place: Place,
     /// The value.
-    pub kind: Kind,
+    pub kind: NodeValue,
 }
 
 /// The kinds of TOML's values.
 #[derive(Debug, Clone)]
-pub enum Kind {
+pub enum NodeValue {
     /// A string.
     Text(String),
     /// An integer.
@@ -32,7 +32,7 @@ pub enum Kind {
     /// An array.
     List(Vec<Node>),
     /// A table, also an inline one.
-    Table(BTreeMap<String, Entry>),
+    Table(BTreeMap<String, TableEntry>),
     /// From the environment, where everything is a word: it may stand for a number, a boolean or a list.
     Word(String),
     /// Dates, and numbers beyond 64 bits: no key takes any.
@@ -41,7 +41,7 @@ pub enum Kind {
 
 /// A key's value; the key has a place of its own.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct TableEntry {
     /// Of the key.
     pub place: Place,
     /// Its value.
@@ -52,18 +52,18 @@ impl Node {
     /// Its kind in words, for errors: `must be a list, not a text`.
     pub fn kind_in_words(&self) -> &'static str {
         match &self.kind {
-            Kind::Text(_) | Kind::Word(_) => "a text",
-            Kind::Integer(_) => "an integer",
-            Kind::Float(_) => "a number with a fraction",
-            Kind::Bool(_) => "true or false",
-            Kind::List(_) => "a list",
-            Kind::Table(_) => "a table",
-            Kind::Other(what) => what,
+            NodeValue::Text(_) | NodeValue::Word(_) => "a text",
+            NodeValue::Integer(_) => "an integer",
+            NodeValue::Float(_) => "a number with a fraction",
+            NodeValue::Bool(_) => "true or false",
+            NodeValue::List(_) => "a list",
+            NodeValue::Table(_) => "a table",
+            NodeValue::Other(what) => what,
         }
     }
 
     fn table(place: Place) -> Node {
-        Node { place, kind: Kind::Table(BTreeMap::new()) }
+        Node { place, kind: NodeValue::Table(BTreeMap::new()) }
     }
 }
 
@@ -84,28 +84,30 @@ pub fn parse(text: &str, problems: &mut Problems) -> Node {
     Node { place: Place::Nowhere, kind: table_kind(table.get_ref(), &places) }
 }
 
-fn table_kind(table: &DeTable<'_>, places: &Places) -> Kind {
+fn table_kind(table: &DeTable<'_>, places: &Places) -> NodeValue {
     let entries = table.iter().map(|(key, value)| {
         let node = Node { place: places.at(value.span().start), kind: value_kind(value.get_ref(), places) };
-        (key.get_ref().to_string(), Entry { place: places.at(key.span().start), node })
+        (key.get_ref().to_string(), TableEntry { place: places.at(key.span().start), node })
     });
-    Kind::Table(entries.collect())
+    NodeValue::Table(entries.collect())
 }
 
-fn value_kind(value: &DeValue<'_>, places: &Places) -> Kind {
+fn value_kind(value: &DeValue<'_>, places: &Places) -> NodeValue {
     match value {
-        DeValue::String(text) => Kind::Text(text.to_string()),
+        DeValue::String(text) => NodeValue::Text(text.to_string()),
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
-            .map_or(Kind::Other("an integer beyond 64 bits"), Kind::Integer),
-        DeValue::Float(number) => number.as_str().parse().map_or(Kind::Other("no number"), Kind::Float),
-        DeValue::Boolean(value) => Kind::Bool(*value),
-        DeValue::Datetime(_) => Kind::Other("a date"),
+            .map_or(NodeValue::Other("an integer beyond 64 bits"), NodeValue::Integer),
+        DeValue::Float(number) => {
+            number.as_str().parse().map_or(NodeValue::Other("no number"), NodeValue::Float)
+        }
+        DeValue::Boolean(value) => NodeValue::Bool(*value),
+        DeValue::Datetime(_) => NodeValue::Other("a date"),
         DeValue::Array(items) => {
             let node = |item: &toml::Spanned<DeValue<'_>>| Node {
                 place: places.at(item.span().start),
                 kind: value_kind(item.get_ref(), places),
             };
-            Kind::List(items.iter().map(node).collect())
+            NodeValue::List(items.iter().map(node).collect())
         }
         DeValue::Table(table) => table_kind(table, places),
     }
@@ -116,14 +118,14 @@ pub(crate) fn listed(text: &str, place: &Place) -> Result<Vec<Node>, String> {
     if text.trim_start().starts_with('[') {
         let parsed = DeValue::parse(text).map_err(|error| error.message().to_owned())?;
         return match value_kind(parsed.get_ref(), &Places::new(text)) {
-            Kind::List(items) => {
+            NodeValue::List(items) => {
                 Ok(items.into_iter().map(|item| Node { place: place.clone(), ..item }).collect())
             }
             _ => Err("is not a list".to_owned()),
         };
     }
     let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
-    Ok(words.map(|word| Node { place: place.clone(), kind: Kind::Word(word.to_owned()) }).collect())
+    Ok(words.map(|word| Node { place: place.clone(), kind: NodeValue::Word(word.to_owned()) }).collect())
 }
 
 /// Sets keys from environment variables over the file: with the prefix `CAMPANILE__` the variable
@@ -147,24 +149,24 @@ pub fn overlay(
 
 fn set(node: &mut Node, keys: &[String], value: &str, place: &Place) -> Result<(), String> {
     let Some((key, rest)) = keys.split_first() else {
-        *node = Node { place: place.clone(), kind: Kind::Word(value.to_owned()) };
+        *node = Node { place: place.clone(), kind: NodeValue::Word(value.to_owned()) };
         return Ok(());
     };
     match &mut node.kind {
-        Kind::Table(entries) => {
+        NodeValue::Table(entries) => {
             let entry = entries.entry(key.clone()).or_insert_with(|| {
                 let kind = match rest.first() {
-                    Some(next) if next.parse::<usize>().is_ok() => Kind::List(Vec::new()),
-                    _ => Kind::Table(BTreeMap::new()),
+                    Some(next) if next.parse::<usize>().is_ok() => NodeValue::List(Vec::new()),
+                    _ => NodeValue::Table(BTreeMap::new()),
                 };
-                Entry { place: place.clone(), node: Node { place: place.clone(), kind } }
+                TableEntry { place: place.clone(), node: Node { place: place.clone(), kind } }
             });
             if rest.is_empty() {
                 entry.place = place.clone();
             }
             set(&mut entry.node, rest, value, place)
         }
-        Kind::List(items) => {
+        NodeValue::List(items) => {
             let index: usize = key.parse().map_err(|_| format!("{key:?} is not an index of a list"))?;
             if index > items.len() {
                 return Err(format!("the list has {} entries: the next is {}", items.len(), items.len()));
@@ -207,14 +209,14 @@ pub fn places(node: &Node) -> BTreeMap<String, Place> {
 
 fn collect(node: &Node, path: &str, places: &mut BTreeMap<String, Place>) {
     match &node.kind {
-        Kind::Table(entries) => {
+        NodeValue::Table(entries) => {
             for (key, entry) in entries {
                 let path = join(path, key);
                 places.insert(path.clone(), entry.place.clone());
                 collect(&entry.node, &path, places);
             }
         }
-        Kind::List(items) => {
+        NodeValue::List(items) => {
             for (n, item) in items.iter().enumerate() {
                 let path = format!("{path}[{n}]");
                 places.insert(path.clone(), item.place.clone());

@@ -1,6 +1,6 @@
 //! Documentation of sections and keys, as data.
 
-use crate::format::Format;
+use crate::format::ValueFormat;
 use std::collections::BTreeSet;
 
 /// What may be written for a key.
@@ -9,7 +9,7 @@ pub enum Schema {
     /// A value in one piece, in words: `whole number`.
     Plain(&'static str),
     /// One of some words.
-    Words(Vec<Word>),
+    Words(Vec<AllowedWord>),
     /// Several of the same.
     List(Box<Schema>),
     /// A table of keys. The function keeps the outline of a whole file from being built where one section is
@@ -19,7 +19,7 @@ pub enum Schema {
 
 /// A word that a key takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word {
+pub struct AllowedWord {
     /// As it is written.
     pub word: &'static str,
     /// What it means, in Markdown; may be empty.
@@ -32,7 +32,7 @@ pub struct Outline {
     /// Its prose: the section's doc comment, in Markdown.
     pub doc: &'static str,
     /// Its keys, in the order of their declaration.
-    pub keys: Vec<Key>,
+    pub keys: Vec<KeyDoc>,
     /// Keys that are there for one value of another key only, such as those of a route's channel.
     pub variants: Vec<Variant>,
 }
@@ -50,7 +50,7 @@ pub struct Variant {
 
 /// The documentation of a key.
 #[derive(Debug, Clone)]
-pub struct Key {
+pub struct KeyDoc {
     /// The key.
     pub name: &'static str,
     /// Its doc comment, in Markdown.
@@ -72,10 +72,10 @@ pub struct Key {
     pub is_inline: bool,
 }
 
-impl Key {
+impl KeyDoc {
     /// A key of a format, with its doc comment and its default.
-    pub fn new<F: Format>(name: &'static str, doc: &'static str, default: &F::Value) -> Key {
-        Key {
+    pub fn new<F: ValueFormat>(name: &'static str, doc: &'static str, default: &F::Value) -> KeyDoc {
+        KeyDoc {
             name,
             doc,
             schema: F::schema(),
@@ -89,28 +89,28 @@ impl Key {
     }
 
     /// It must be set.
-    pub fn required(self) -> Key {
-        Key { is_required: true, ..self }
+    pub fn required(self) -> KeyDoc {
+        KeyDoc { is_required: true, ..self }
     }
 
     /// Its default in words.
-    pub fn default_in_words(self, words: &'static str) -> Key {
-        Key { default_in_words: Some(words), ..self }
+    pub fn default_in_words(self, words: &'static str) -> KeyDoc {
+        KeyDoc { default_in_words: Some(words), ..self }
     }
 
     /// A value to show, as TOML.
-    pub fn example(self, toml: &'static str) -> Key {
-        Key { example: Some(toml), ..self }
+    pub fn example(self, toml: &'static str) -> KeyDoc {
+        KeyDoc { example: Some(toml), ..self }
     }
 
     /// Commented out in the manual.
-    pub fn commented(self) -> Key {
-        Key { is_commented: true, ..self }
+    pub fn commented(self) -> KeyDoc {
+        KeyDoc { is_commented: true, ..self }
     }
 
     /// A table in one line.
-    pub fn inline(self) -> Key {
-        Key { is_inline: true, ..self }
+    pub fn inline(self) -> KeyDoc {
+        KeyDoc { is_inline: true, ..self }
     }
 }
 
@@ -125,7 +125,7 @@ impl Schema {
     }
 
     /// The words that it, or its items, are taken from.
-    pub fn words(&self) -> Option<&[Word]> {
+    pub fn words(&self) -> Option<&[AllowedWord]> {
         match self {
             Schema::Words(words) => Some(words),
             Schema::List(item) => item.words(),
@@ -158,7 +158,7 @@ impl Schema {
 
 impl Outline {
     /// The documentation of a section without variants.
-    pub fn new(doc: &'static str, keys: Vec<Key>) -> Outline {
+    pub fn new(doc: &'static str, keys: Vec<KeyDoc>) -> Outline {
         Outline { doc, keys, variants: Vec::new() }
     }
 

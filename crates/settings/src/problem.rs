@@ -23,7 +23,7 @@ pub enum Place {
 
 /// Something wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct SettingsProblem {
     /// Where.
     pub place: Place,
     /// Such as `route[0].rate`; empty for what is wrong with the file as such.
@@ -37,7 +37,7 @@ pub struct Problem {
 pub struct Problems {
     file: String,
     known_paths: Vec<String>,
-    list: Vec<Problem>,
+    list: Vec<SettingsProblem>,
     more: usize,
 }
 
@@ -62,7 +62,7 @@ impl Problems {
     /// Adds one.
     pub fn add(&mut self, place: Place, field: &str, reason: impl Into<String>) {
         if self.list.len() < PROBLEMS_MAX {
-            self.list.push(Problem { place, field: field.to_owned(), reason: reason.into() });
+            self.list.push(SettingsProblem { place, field: field.to_owned(), reason: reason.into() });
         } else {
             self.more += 1;
         }
@@ -74,7 +74,7 @@ impl Problems {
     }
 
     /// In the order of their places.
-    pub fn list(&self) -> &[Problem] {
+    pub fn list(&self) -> &[SettingsProblem] {
         &self.list
     }
 
@@ -89,7 +89,7 @@ impl Problems {
     }
 
     /// Where one of them is, as `campanile.toml:12:3`.
-    pub fn place(&self, problem: &Problem) -> String {
+    pub fn place(&self, problem: &SettingsProblem) -> String {
         match &problem.place {
             Place::File { line, column } => format!("{}:{line}:{column}", self.file),
             Place::Environment(name) => format!("environment {name}"),

@@ -25,7 +25,7 @@
 /// ```
 ///
 /// A doc comment may use Markdown; in the commented file backticks are left out. A field
-/// `key: Type as Format = default` is read and written by a [`crate::Format`] whose value the type is.
+/// `key: Type as Format = default` is read and written by a [`crate::ValueFormat`] whose value the type is.
 /// `#[manual(…)]` may have, in any order and `example` last:
 /// - `required`: the manual says so; that it is there is for the section's own check,
 /// - `default = "words"`: the default, where TOML cannot say it,
@@ -72,7 +72,7 @@ macro_rules! section {
             fn write_keys(&self) -> ::std::vec::Vec<(&'static str, ::std::string::String)> {
                 let keys: ::std::vec::Vec<(&str, ::std::option::Option<::std::string::String>)> = ::std::vec![$((
                     ::std::stringify!($key),
-                    <$crate::__format!($type $(, $format)?) as $crate::Format>::write(&self.$key),
+                    <$crate::__format!($type $(, $format)?) as $crate::ValueFormat>::write(&self.$key),
                 )),*];
                 keys.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
             }
@@ -81,7 +81,7 @@ macro_rules! section {
                 let defaults = <$name as ::std::default::Default>::default();
                 let _ = &defaults;
                 let keys = ::std::vec![$($crate::__manual!(
-                    $crate::Key::new::<$crate::__format!($type $(, $format)?)>(
+                    $crate::KeyDoc::new::<$crate::__format!($type $(, $format)?)>(
                         ::std::stringify!($key), ::std::concat!($($key_doc, "\n"),*), &defaults.$key,
                     )
                     $(, $($manual)*)?
@@ -90,7 +90,7 @@ macro_rules! section {
             }
         }
 
-        impl $crate::Format for $name {
+        impl $crate::ValueFormat for $name {
             type Value = $name;
 
             fn read(
@@ -200,7 +200,7 @@ macro_rules! text_format {
 #[macro_export]
 macro_rules! __text_format {
     ($format:ty, $value:ty, $words:literal, $parse:expr, $write:expr) => {
-        impl $crate::Format for $format {
+        impl $crate::ValueFormat for $format {
             type Value = $value;
 
             fn read(
@@ -228,7 +228,7 @@ macro_rules! __text_format {
 #[macro_export]
 macro_rules! __words {
     ($format:ty, $value:ty, $($variant:ident = $word:literal, $doc:expr;)*) => {
-        impl $crate::Format for $format {
+        impl $crate::ValueFormat for $format {
             type Value = $value;
 
             fn read(
@@ -244,7 +244,7 @@ macro_rules! __words {
             }
 
             fn schema() -> $crate::Schema {
-                $crate::Schema::Words(::std::vec![$($crate::Word { word: $word, doc: $doc }),*])
+                $crate::Schema::Words(::std::vec![$($crate::AllowedWord { word: $word, doc: $doc }),*])
             }
         }
     };

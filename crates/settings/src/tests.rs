@@ -1,6 +1,6 @@
 use crate::{
-    AnySection, Format, Key, Node, Outline, Problems, Schema, Section, SectionType, Table, Variant, overlay,
-    parse,
+    AnySection, KeyDoc, Node, Outline, Problems, Schema, Section, SectionType, Table, ValueFormat, Variant,
+    overlay, parse,
 };
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ crate::section! {
     }
 }
 
-fn read<F: Format>(text: &str) -> (Option<F::Value>, Vec<String>) {
+fn read<F: ValueFormat>(text: &str) -> (Option<F::Value>, Vec<String>) {
     let mut problems = Problems::new("c.toml").with_known_paths(vec!["other.radius".to_owned()]);
     let root = parse(text, &mut problems);
     let value = F::read(&root, "", &mut problems);
@@ -236,7 +236,7 @@ fn the_tables_stand_between_their_marks_and_are_replaced_there() {
 /// A table whose `kind` decides on further keys.
 struct Tagged;
 
-impl Format for Tagged {
+impl ValueFormat for Tagged {
     type Value = Tagged;
 
     fn read(_node: &Node, _path: &str, _problems: &mut Problems) -> Option<Tagged> {
@@ -296,7 +296,10 @@ const VARIANTS: &str = r#"# A file of variants.
 #[test]
 fn keys_of_variants_are_shown_in_an_example_of_each() {
     let outline = || {
-        Outline::new(" A file of variants.\n", vec![Key::new::<Vec<Tagged>>("tagged", " Tagged.\n", &vec![])])
+        Outline::new(
+            " A file of variants.\n",
+            vec![KeyDoc::new::<Vec<Tagged>>("tagged", " Tagged.\n", &vec![])],
+        )
     };
     assert_eq!(crate::manual::toml(&outline()), VARIANTS);
     let paths = ["name", "colour", "orders", "pause", "radius", "centre.x", "centre.y", "x", "y"];

@@ -1,7 +1,7 @@
 //! Formats of the standard library's types.
 
-use crate::format::{Format, read_one_of, read_text};
-use crate::node::{Kind, Node};
+use crate::format::{ValueFormat, read_one_of, read_text};
+use crate::node::{Node, NodeValue};
 use crate::outline::Schema;
 use crate::problem::Problems;
 use crate::secret::Secret;
@@ -33,7 +33,7 @@ crate::text_format! {
     |duration| format_duration(*duration)
 }
 
-impl Format for String {
+impl ValueFormat for String {
     type Value = String;
 
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<String> {
@@ -49,7 +49,7 @@ impl Format for String {
     }
 }
 
-impl Format for Secret {
+impl ValueFormat for Secret {
     type Value = Secret;
 
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Secret> {
@@ -65,13 +65,13 @@ impl Format for Secret {
     }
 }
 
-impl Format for bool {
+impl ValueFormat for bool {
     type Value = bool;
 
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<bool> {
         match &node.kind {
-            Kind::Bool(value) => Some(*value),
-            Kind::Word(_) => read_one_of(node, path, &[("true", true), ("false", false)], problems),
+            NodeValue::Bool(value) => Some(*value),
+            NodeValue::Word(_) => read_one_of(node, path, &[("true", true), ("false", false)], problems),
             _ => {
                 let reason = format!("must be true or false, not {}", node.kind_in_words());
                 problems.add(node.place.clone(), path, reason);
@@ -89,14 +89,14 @@ impl Format for bool {
     }
 }
 
-impl Format for f64 {
+impl ValueFormat for f64 {
     type Value = f64;
 
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<f64> {
         let number = match &node.kind {
-            Kind::Float(number) => Some(*number),
-            Kind::Integer(number) => Some(*number as f64),
-            Kind::Word(text) => text.parse().ok(),
+            NodeValue::Float(number) => Some(*number),
+            NodeValue::Integer(number) => Some(*number as f64),
+            NodeValue::Word(text) => text.parse().ok(),
             _ => None,
         };
         if number.is_none() {
@@ -117,13 +117,13 @@ impl Format for f64 {
 
 macro_rules! integers {
     ($($type:ty: $words:literal),*) => {$(
-        impl Format for $type {
+        impl ValueFormat for $type {
             type Value = $type;
 
             fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<$type> {
                 let number = match &node.kind {
-                    Kind::Integer(number) => Some(*number),
-                    Kind::Word(text) => text.parse().ok(),
+                    NodeValue::Integer(number) => Some(*number),
+                    NodeValue::Word(text) => text.parse().ok(),
                     _ => None,
                 };
                 let Some(number) = number else {

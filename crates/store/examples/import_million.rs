@@ -16,7 +16,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use store::import::{Format, ImportReader};
+use store::import::{ImportFormat, ImportReader};
 use store::{Accepted, SharedStore, postgres, sqlite};
 
 const ACCOUNT: &str = "default";
@@ -40,11 +40,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let folder = tempfile::tempdir_in(std::env::var("TMPDIR").unwrap_or_else(|_| ".".to_owned()))?;
     let file = folder.path().join("bench.db");
-    let server =
-        on_server.then(|| servers::postgres::Server::start_with(&["fsync=on", "full_page_writes=on"]));
+    let server = on_server
+        .then(|| servers::postgres::PostgresServer::start_with(&["fsync=on", "full_page_writes=on"]));
     let store = match &server {
-        Some(server) => postgres::open(&server.create_database(), &postgres::Options::default())?,
-        None => sqlite::open(&file, &sqlite::Options::default())?,
+        Some(server) => postgres::open(&server.create_database(), &postgres::PostgresOptions::default())?,
+        None => sqlite::open(&file, &sqlite::SqliteOptions::default())?,
     };
     import(&store, rows, shuffled).await?;
     count(&store).await?;
@@ -68,7 +68,7 @@ async fn import(store: &SharedStore, rows: u64, shuffled: bool) -> Result<(), Bo
     let alerts = tokio::spawn(accept_alerts(Arc::clone(store), Arc::clone(&stop)));
     let begun = Instant::now();
     let import = store.begin_import(ACCOUNT, Timestamp(0)).await?;
-    let mut reader = ImportReader::new(Format::Csv, Defaults::default());
+    let mut reader = ImportReader::new(ImportFormat::Csv, Defaults::default());
     let mut out = Vec::new();
     let mut text = String::from("id,name,language,time_zone,groups,sms,mail,lat,lon,floor,role\n");
     for n in 0..rows {

@@ -23,7 +23,7 @@ pub use alert::{
 };
 pub use geometry::{AreaIndex, distance_km};
 pub use limits::*;
-pub use problem::{Problem, Rule};
-pub use read::{Reading, Refusal, Version, read, read_all};
+pub use problem::{CapProblem, Rule};
+pub use read::{CapVersion, ParsedAlert, ReadError, read, read_all};
 pub use time::Timestamp;
 pub use write::{WriteError, write};

@@ -78,7 +78,7 @@ impl fmt::Display for Rule {
 
 /// One thing that is wrong with an alert that was read nevertheless.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct CapProblem {
     /// The element, as in `alert/info[2]/area[1]/polygon[3]`: what can occur several times is numbered from
     /// 1.
     pub path: String,
@@ -88,7 +88,7 @@ pub struct Problem {
     pub message: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for CapProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} ({})", self.path, self.message, self.rule)
     }

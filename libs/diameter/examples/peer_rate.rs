@@ -9,7 +9,9 @@
 
 use diameter::dictionary::{avp, command};
 use diameter::header::CommandFlags;
-use diameter::peer::{Answers, Application, Config, Connection, Event, Identity, Incoming, Outgoing, Start};
+use diameter::peer::{
+    Answers, Application, Connection, ConnectionConfig, Event, Identity, Incoming, Outgoing, Start,
+};
 use diameter::{Header, Writer};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -35,7 +37,7 @@ fn main() {
 fn connect(window: usize, now: Instant) -> (Connection, Connection) {
     let config = |host: &str| {
         let identity = Identity::new(host, "example", Application::auth(4));
-        Arc::new(Config { window, ..Config::new(identity) })
+        Arc::new(ConnectionConfig { window, ..ConnectionConfig::new(identity) })
     };
     let start =
         |seed| Start { local: IpAddr::V4(Ipv4Addr::LOCALHOST), is_secured: false, watchdog: None, seed };

@@ -4,7 +4,7 @@
 //! back.
 //!
 //! - [`Limiter`]: a route's rate limit, exact in every one-second window.
-//! - [`Pacer`]: when the next burst of a paced sender may leave, by one of three [`Rule`]s.
+//! - [`Pacer`]: when the next burst of a paced sender may leave, by one of three [`PacingRule`]s.
 //! - [`Gaps`]: gaps by chance between packets.
 //! - [`Profile`]: rates over time, from one text form.
 //! - [`sender_scaler`]: how many sender threads, and how each is to send.
@@ -40,6 +40,8 @@ pub use ewma::Ewma;
 pub use gaps::Gaps;
 pub use lag::Lag;
 pub use limiter::{Limiter, RATE_MAX, RATE_MIN, WINDOW_MARGIN, split};
-pub use pacer::{BIT_RATE_MAX, BIT_RATE_MIN, BURST_MAX, DEBT, Interval, MSS_MAX, Pacer, Rule, THREADS_MAX};
+pub use pacer::{
+    BIT_RATE_MAX, BIT_RATE_MIN, BURST_MAX, DEBT, Interval, MSS_MAX, Pacer, PacingRule, THREADS_MAX,
+};
 pub use profile::{GRAIN, PROFILE_STEPS_MAX, PROFILE_TIME_MAX, Profile, ProfileError, parse_bit_rate};
 pub use strain::Strain;

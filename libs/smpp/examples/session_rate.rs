@@ -10,7 +10,7 @@
 
 use smpp::Status;
 use smpp::pdu::{Address, Bind, BindMode, SubmitSm, registered_delivery};
-use smpp::session::{Config, Event, Role, Session, State};
+use smpp::session::{Config, Event, Role, Session, SessionState};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ fn config(window: usize) -> Config {
 }
 
 /// A side that submits messages and matches their answers.
-struct Client {
+struct Esme {
     session: Session,
     count: u64,
     sent: u64,
@@ -45,13 +45,13 @@ struct Client {
     text: [u8; 44],
 }
 
-impl Client {
+impl Esme {
     fn new(count: u64, window: usize, now: Instant) -> Self {
         let mut session = Session::new(Role::Esme, config(window), now);
         let bind = Bind { mode: BindMode::Transmitter, system_id: b"load", ..Bind::default() };
         session.bind(&bind, now).expect("a fresh session binds");
         let text = *b"Fire at the harbour. Close windows. 00000000";
-        Client { session, count, sent: 0, answered: 0, number: *b"46740000000", text }
+        Esme { session, count, sent: 0, answered: 0, number: *b"46740000000", text }
     }
 
     fn is_done(&self) -> bool {
@@ -73,7 +73,7 @@ impl Client {
     }
 
     fn fill(&mut self, out: &mut Vec<u8>, now: Instant) {
-        if matches!(self.session.state(), State::Bound(_)) {
+        if matches!(self.session.state(), SessionState::Bound(_)) {
             for _ in 0..self.session.free_slots().min((self.count - self.sent) as usize) {
                 decimal(self.sent, &mut self.number[4..]);
                 hexadecimal(self.sent, &mut self.text[36..]);
@@ -93,16 +93,16 @@ impl Client {
 }
 
 /// A side that accepts everything and gives each message an id.
-struct Server {
+struct Smsc {
     session: Session,
     accepted: u64,
     waiting: Vec<u32>,
 }
 
-impl Server {
+impl Smsc {
     fn new(window: usize, now: Instant) -> Self {
         let session = Session::new(Role::Smsc, config(window), now);
-        Server { session, accepted: 0, waiting: Vec::new() }
+        Smsc { session, accepted: 0, waiting: Vec::new() }
     }
 
     fn take_in(&mut self, bytes: &[u8], now: Instant) {
@@ -152,7 +152,7 @@ fn hexadecimal(value: u64, out: &mut [u8]) {
 
 fn in_memory(count: u64, window: usize) {
     let start = Instant::now();
-    let (mut client, mut server) = (Client::new(count, window, start), Server::new(window, start));
+    let (mut client, mut server) = (Esme::new(count, window, start), Smsc::new(window, start));
     let (mut up, mut down) = (Vec::new(), Vec::new());
     let (mut of_client, mut of_server) = (Duration::ZERO, Duration::ZERO);
     let mut now = start;
@@ -197,7 +197,7 @@ fn over_a_socket(count: u64, window: usize) -> io::Result<()> {
 
 fn submit(mut stream: TcpStream, count: u64, window: usize) -> io::Result<Duration> {
     stream.set_nodelay(true)?;
-    let mut client = Client::new(count, window, Instant::now());
+    let mut client = Esme::new(count, window, Instant::now());
     let (mut input, mut out) = (vec![0; READ_OCTETS], Vec::new());
     loop {
         client.fill(&mut out, Instant::now());
@@ -213,7 +213,7 @@ fn submit(mut stream: TcpStream, count: u64, window: usize) -> io::Result<Durati
 
 fn serve(mut stream: TcpStream, window: usize) -> io::Result<Duration> {
     stream.set_nodelay(true)?;
-    let mut server = Server::new(window, Instant::now());
+    let mut server = Smsc::new(window, Instant::now());
     let (mut input, mut out) = (vec![0; READ_OCTETS], Vec::new());
     loop {
         let octets = stream.read(&mut input)?;

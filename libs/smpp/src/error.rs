@@ -11,12 +11,12 @@ pub struct DecodeError {
     /// The parameter, by the specification's name.
     pub field: &'static str,
     /// What is wrong with it.
-    pub problem: Problem,
+    pub problem: ParameterProblem,
 }
 
 /// What is wrong with a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Problem {
+pub enum ParameterProblem {
     /// The body ends before the parameter does.
     Truncated,
     /// No NUL before the end of the body.
@@ -48,19 +48,21 @@ pub enum Problem {
     UnknownCommand,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ParameterProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::Truncated => f.write_str("the body ends before it does"),
-            Problem::Unterminated => f.write_str("it has no terminating NUL"),
-            Problem::TooLong { octets_max } => write!(f, "it is over its limit of {octets_max} octets"),
-            Problem::TooMany { limit } => write!(f, "there are more than {limit}"),
-            Problem::InnerNul => f.write_str("it contains a NUL"),
-            Problem::BadValue => f.write_str("its value is not allowed"),
-            Problem::Missing => f.write_str("it is missing"),
-            Problem::NotAllowed => f.write_str("it is not allowed here"),
-            Problem::BadLength { octets } => write!(f, "{octets} octets is outside the limits"),
-            Problem::UnknownCommand => f.write_str("no such command"),
+            ParameterProblem::Truncated => f.write_str("the body ends before it does"),
+            ParameterProblem::Unterminated => f.write_str("it has no terminating NUL"),
+            ParameterProblem::TooLong { octets_max } => {
+                write!(f, "it is over its limit of {octets_max} octets")
+            }
+            ParameterProblem::TooMany { limit } => write!(f, "there are more than {limit}"),
+            ParameterProblem::InnerNul => f.write_str("it contains a NUL"),
+            ParameterProblem::BadValue => f.write_str("its value is not allowed"),
+            ParameterProblem::Missing => f.write_str("it is missing"),
+            ParameterProblem::NotAllowed => f.write_str("it is not allowed here"),
+            ParameterProblem::BadLength { octets } => write!(f, "{octets} octets is outside the limits"),
+            ParameterProblem::UnknownCommand => f.write_str("no such command"),
         }
     }
 }
@@ -79,7 +81,7 @@ pub struct EncodeError {
     /// The parameter, by the specification's name.
     pub field: &'static str,
     /// What is wrong with it.
-    pub problem: Problem,
+    pub problem: ParameterProblem,
 }
 
 impl fmt::Display for EncodeError {

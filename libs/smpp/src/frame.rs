@@ -1,6 +1,6 @@
 //! Splitting a byte stream into PDUs: the length is judged before anything is waited for or allocated.
 
-use crate::error::{DecodeError, Problem};
+use crate::error::{DecodeError, ParameterProblem};
 use crate::limits::HEADER_OCTETS;
 use crate::status::Status;
 
@@ -25,7 +25,7 @@ pub fn split(bytes: &[u8], octets_max: usize) -> Result<Split<'_>, DecodeError> 
     let octets = u32::from_be_bytes(*prefix);
     let length = octets as usize;
     if length < HEADER_OCTETS || length > octets_max {
-        let problem = Problem::BadLength { octets };
+        let problem = ParameterProblem::BadLength { octets };
         return Err(DecodeError { status: Status::RINVCMDLEN, field: "command_length", problem });
     }
     Ok(match bytes.get(..length) {
@@ -57,7 +57,10 @@ mod tests {
     fn lengths_outside_the_limits_are_refused_by_their_four_octets() {
         for octets in [0u32, 4, 15, 70_001, 100_000_000, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF] {
             let error = split(&octets.to_be_bytes(), PDU_OCTETS_MAX).unwrap_err();
-            assert_eq!((error.status, error.problem), (Status::RINVCMDLEN, Problem::BadLength { octets }));
+            assert_eq!(
+                (error.status, error.problem),
+                (Status::RINVCMDLEN, ParameterProblem::BadLength { octets })
+            );
         }
         assert_eq!(split(&70_000u32.to_be_bytes(), PDU_OCTETS_MAX), Ok(Split::Need(70_000)));
     }

@@ -100,7 +100,7 @@ pub mod time;
 pub mod tlv;
 mod wire;
 
-pub use error::{DecodeError, EncodeError, Problem};
+pub use error::{DecodeError, EncodeError, ParameterProblem};
 pub use status::Status;
 pub use tlv::{Tag, Tlv, TlvBuf, Tlvs};
-pub use wire::Writer;
+pub use wire::BodyWriter;

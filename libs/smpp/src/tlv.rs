@@ -1,7 +1,7 @@
 //! Optional parameters (3.4 §5.3, 5.0 §4.8): read in place, written once, unknown ones kept and passed
 //! through.
 
-use crate::error::{DecodeError, EncodeError, Problem};
+use crate::error::{DecodeError, EncodeError, ParameterProblem};
 use crate::limits::TLV_OCTETS_MAX;
 use crate::status::Status;
 use std::fmt;
@@ -146,7 +146,7 @@ impl<'a> Tlvs<'a> {
         let mut rest = bytes;
         while !rest.is_empty() {
             let Some((tlv, after)) = split_first(rest) else {
-                let (status, problem) = (Status::RINVOPTPARSTREAM, Problem::Truncated);
+                let (status, problem) = (Status::RINVOPTPARSTREAM, ParameterProblem::Truncated);
                 return Err(DecodeError { status, field: "optional parameters", problem });
             };
             let _: Tlv<'_> = tlv;
@@ -225,8 +225,9 @@ impl<'a> Tlvs<'a> {
             let allowed = tlv.tag.octets_allowed();
             if !allowed.contains(&tlv.value.len()) {
                 let field = tlv.tag.name().unwrap_or("optional parameter");
-                let problem = Problem::TooLong { octets_max: *allowed.end() };
-                let problem = if tlv.value.len() < *allowed.start() { Problem::Truncated } else { problem };
+                let problem = ParameterProblem::TooLong { octets_max: *allowed.end() };
+                let problem =
+                    if tlv.value.len() < *allowed.start() { ParameterProblem::Truncated } else { problem };
                 return Err(DecodeError { status: Status::RINVPARLEN, field, problem });
             }
         }
@@ -276,7 +277,7 @@ impl TlvBuf {
     pub fn push_joined(&mut self, tag: Tag, pieces: &[&[u8]]) -> Result<&mut Self, EncodeError> {
         let octets: usize = pieces.iter().map(|piece| piece.len()).sum();
         let Ok(length) = u16::try_from(octets) else {
-            let problem = Problem::TooLong { octets_max: TLV_OCTETS_MAX };
+            let problem = ParameterProblem::TooLong { octets_max: TLV_OCTETS_MAX };
             return Err(EncodeError { field: tag.name().unwrap_or("optional parameter"), problem });
         };
         self.bytes.extend_from_slice(&tag.0.to_be_bytes());
@@ -313,7 +314,7 @@ impl TlvBuf {
     /// A value over 65,534 octets.
     pub fn push_cstring(&mut self, tag: Tag, text: &[u8]) -> Result<&mut Self, EncodeError> {
         let Some(length) = text.len().checked_add(1).and_then(|octets| u16::try_from(octets).ok()) else {
-            let problem = Problem::TooLong { octets_max: TLV_OCTETS_MAX };
+            let problem = ParameterProblem::TooLong { octets_max: TLV_OCTETS_MAX };
             return Err(EncodeError { field: tag.name().unwrap_or("optional parameter"), problem });
         };
         self.bytes.extend_from_slice(&tag.0.to_be_bytes());

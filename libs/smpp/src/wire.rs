@@ -1,6 +1,6 @@
 //! Reading and writing of the specification's basic types (§3.1): integers, C-octet strings, octet strings.
 
-use crate::error::{DecodeError, EncodeError, Problem};
+use crate::error::{DecodeError, EncodeError, ParameterProblem};
 use crate::limits::{
     DESTINATIONS_MAX, DESTINATIONS_MAX_V5, Field, MESSAGE_ID, MESSAGE_ID_V33_OCTETS_MAX,
     SHORT_MESSAGE_OCTETS_MAX, SHORT_MESSAGE_OCTETS_MAX_V5,
@@ -10,13 +10,13 @@ use crate::status::Status;
 use crate::tlv::{Tag, Tlvs};
 
 /// A cursor over a body. Every length is checked against what is there.
-pub(crate) struct Reader<'a> {
+pub(crate) struct BodyReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> BodyReader<'a> {
     pub(crate) fn new(body: &'a [u8]) -> Self {
-        Reader { rest: body }
+        BodyReader { rest: body }
     }
 
     #[inline]
@@ -53,10 +53,11 @@ impl<'a> Reader<'a> {
             return Ok(text);
         }
         if self.rest.len() >= field.octets_max {
-            let problem = Problem::TooLong { octets_max: field.octets_max };
+            let problem = ParameterProblem::TooLong { octets_max: field.octets_max };
             return Err(DecodeError { status: field.status, field: field.name, problem });
         }
-        let problem = if self.rest.is_empty() { Problem::Truncated } else { Problem::Unterminated };
+        let problem =
+            if self.rest.is_empty() { ParameterProblem::Truncated } else { ParameterProblem::Unterminated };
         Err(DecodeError { status: Status::RINVCMDLEN, field: field.name, problem })
     }
 
@@ -78,7 +79,7 @@ impl<'a> Reader<'a> {
         let (head, rest) = self.rest.split_at_checked(count).ok_or(DecodeError {
             status,
             field,
-            problem: Problem::Truncated,
+            problem: ParameterProblem::Truncated,
         })?;
         self.rest = rest;
         Ok(head)
@@ -115,20 +116,20 @@ fn nul_at(octets: &[u8]) -> Option<usize> {
 }
 
 fn truncated(field: &'static str) -> DecodeError {
-    DecodeError { status: Status::RINVCMDLEN, field, problem: Problem::Truncated }
+    DecodeError { status: Status::RINVCMDLEN, field, problem: ParameterProblem::Truncated }
 }
 
 /// Writes a body at the end of the caller's buffer.
-pub struct Writer<'o> {
+pub struct BodyWriter<'o> {
     out: &'o mut Vec<u8>,
     version: Version,
 }
 
-impl<'o> Writer<'o> {
+impl<'o> BodyWriter<'o> {
     /// A writer to a peer of this version.
     #[inline]
     pub(crate) fn new(out: &'o mut Vec<u8>, version: Version) -> Self {
-        Writer { out, version }
+        BodyWriter { out, version }
     }
 
     #[inline]
@@ -156,11 +157,11 @@ impl<'o> Writer<'o> {
 
     fn filled_cstring(&mut self, text: &[u8], field: &Field) -> Result<(), EncodeError> {
         if text.len() >= field.octets_max {
-            let problem = Problem::TooLong { octets_max: field.octets_max };
+            let problem = ParameterProblem::TooLong { octets_max: field.octets_max };
             return Err(EncodeError { field: field.name, problem });
         }
         if nul_at(text).is_some() {
-            return Err(EncodeError { field: field.name, problem: Problem::InnerNul });
+            return Err(EncodeError { field: field.name, problem: ParameterProblem::InnerNul });
         }
         self.out.extend_from_slice(text);
         self.out.push(0);
@@ -173,11 +174,11 @@ impl<'o> Writer<'o> {
         if !self.version.has_tlvs() {
             let field = MESSAGE_ID.name;
             if id.len() > MESSAGE_ID_V33_OCTETS_MAX {
-                let problem = Problem::TooLong { octets_max: MESSAGE_ID_V33_OCTETS_MAX };
+                let problem = ParameterProblem::TooLong { octets_max: MESSAGE_ID_V33_OCTETS_MAX };
                 return Err(EncodeError { field, problem });
             }
             if !id.iter().all(u8::is_ascii_hexdigit) {
-                return Err(EncodeError { field, problem: Problem::BadValue });
+                return Err(EncodeError { field, problem: ParameterProblem::BadValue });
             }
         }
         self.cstring(id, &MESSAGE_ID)
@@ -189,7 +190,10 @@ impl<'o> Writer<'o> {
         let v5 = self.version >= Version::V5_0;
         let octets_max = if v5 { SHORT_MESSAGE_OCTETS_MAX_V5 } else { SHORT_MESSAGE_OCTETS_MAX };
         if text.len() > octets_max {
-            return Err(EncodeError { field: "short_message", problem: Problem::TooLong { octets_max } });
+            return Err(EncodeError {
+                field: "short_message",
+                problem: ParameterProblem::TooLong { octets_max },
+            });
         }
         self.out.push(text.len() as u8);
         self.out.extend_from_slice(text);
@@ -200,7 +204,10 @@ impl<'o> Writer<'o> {
     pub(crate) fn destination_count(&mut self, count: u8) -> Result<(), EncodeError> {
         let limit = if self.version >= Version::V5_0 { DESTINATIONS_MAX_V5 } else { DESTINATIONS_MAX };
         if usize::from(count) > limit {
-            return Err(EncodeError { field: "number_of_dests", problem: Problem::TooMany { limit } });
+            return Err(EncodeError {
+                field: "number_of_dests",
+                problem: ParameterProblem::TooMany { limit },
+            });
         }
         self.out.push(count);
         Ok(())
@@ -212,7 +219,7 @@ impl<'o> Writer<'o> {
         if self.version.has_tlvs() {
             self.out.extend_from_slice(tlvs.as_bytes());
         } else if tlvs.find(Tag::MESSAGE_PAYLOAD).is_some() {
-            return Err(EncodeError { field: "message_payload", problem: Problem::NotAllowed });
+            return Err(EncodeError { field: "message_payload", problem: ParameterProblem::NotAllowed });
         }
         Ok(())
     }

@@ -3,9 +3,9 @@
 //! The crate never opens a socket, never reads a clock and never sleeps. Octets and an instant go in; octets,
 //! events and a deadline come out.
 //!
-//! - [`client`]: one [`Client`](client::Client) per connection, with pipelining (RFC 2920) and chunking (RFC
-//!   3030).
-//! - [`server`]: one [`Server`](server::Server) per connection, for addresses of one's own; it relays
+//! - [`client`]: one [`SmtpClient`](client::SmtpClient) per connection, with pipelining (RFC 2920) and
+//!   chunking (RFC 3030).
+//! - [`server`]: one [`SmtpServer`](server::SmtpServer) per connection, for addresses of one's own; it relays
 //!   nothing.
 //! - [`path`], [`reply`], [`extensions`], [`content`]: the grammar that both share.
 //!
@@ -14,9 +14,9 @@
 //! Two machines, with two buffers as their wire:
 //!
 //! ```
-//! use smtp::client::{self, Client, Input, Timeouts, Tls, Transaction, Verdict};
+//! use smtp::client::{self, Input, SmtpClient, Timeouts, TlsMode, Transaction, Verdict};
 //! use smtp::path::Path;
-//! use smtp::server::{self, Disposition, Limits, RecipientPolicy, Server};
+//! use smtp::server::{self, Disposition, RecipientPolicy, SessionLimits, SmtpServer};
 //! use std::time::Instant;
 //!
 //! /// Takes mail for everybody here.
@@ -29,17 +29,20 @@
 //! }
 //!
 //! let now = Instant::now();
-//! let options = client::Options {
+//! let options = client::ClientOptions {
 //!     hello: "there.example".to_owned(),
-//!     tls: Tls::None,
+//!     tls: TlsMode::None,
 //!     credentials: None,
 //!     window: 20,
 //!     timeouts: Timeouts::default(),
 //! };
-//! let mut client = Client::new(options, now);
-//! let options =
-//!     server::Options { hostname: "here.example".to_owned(), software: "example", limits: Limits::default() };
-//! let mut server = Server::new(options, Here, now);
+//! let mut client = SmtpClient::new(options, now);
+//! let options = server::ServerOptions {
+//!     hostname: "here.example".to_owned(),
+//!     software: "example",
+//!     limits: SessionLimits::default(),
+//! };
+//! let mut server = SmtpServer::new(options, Here, now);
 //! let mut transaction = Some(Transaction {
 //!     id: 7,
 //!     from: Path::parse("alice@there.example")?,
@@ -53,7 +56,7 @@
 //!     wire.clear();
 //!     server.poll_transmit(&mut wire);
 //!     client.handle_input(now, Input::Octets(&wire));
-//!     if let Some(client::Event::Done { id: 7, verdict }) = client.poll_event() {
+//!     if let Some(client::SmtpClientEvent::Done { id: 7, verdict }) = client.poll_event() {
 //!         break verdict;
 //!     }
 //!     if client.room() > 0 && let Some(transaction) = transaction.take() {
@@ -62,7 +65,7 @@
 //!     let octets = client.poll_transmit().to_vec();
 //!     client.handle_input(now, Input::Sent(octets.len()));
 //!     server.handle_input(now, &octets);
-//!     if let Some(server::Event::Mail(mail)) = server.poll_event() {
+//!     if let Some(server::SmtpServerEvent::Mail(mail)) = server.poll_event() {
 //!         assert_eq!(mail.recipients, ["bob"]);
 //!         server.finish_mail(now, Disposition::Accepted);
 //!     }
@@ -81,7 +84,8 @@
 //!
 //! Reply lines and their number, command lines, messages, recipients, errors and commands of a session,
 //! transactions in flight, the time of everything. Output that waits closes the client's
-//! [`room`](client::Client::room) and turns the server's [`wants_input`](server::Server::wants_input) false.
+//! [`room`](client::SmtpClient::room) and turns the server's
+//! [`wants_input`](server::SmtpServer::wants_input) false.
 
 pub mod client;
 pub mod content;

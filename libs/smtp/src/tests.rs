@@ -1,9 +1,9 @@
 //! The two machines against each other over a virtual wire.
 
-use crate::client::{self, Client, Input, Timeouts, Tls, Transaction, Verdict};
+use crate::client::{self, Input, SmtpClient, Timeouts, TlsMode, Transaction, Verdict};
 use crate::content::push_canonical;
 use crate::path::Path;
-use crate::server::{self, Disposition, Limits, Mail, RecipientPolicy, Server};
+use crate::server::{self, Disposition, Mail, RecipientPolicy, SessionLimits, SmtpServer};
 use proptest::prelude::*;
 use std::time::Instant;
 
@@ -20,17 +20,18 @@ impl RecipientPolicy for Boxes {
     }
 }
 
-fn pair(now: Instant, window: usize) -> (Client, Server<Boxes>) {
-    let options = client::Options {
+fn pair(now: Instant, window: usize) -> (SmtpClient, SmtpServer<Boxes>) {
+    let options = client::ClientOptions {
         hello: "out.test".to_owned(),
-        tls: Tls::None,
+        tls: TlsMode::None,
         credentials: None,
         window,
         timeouts: Timeouts::default(),
     };
-    let limits = Limits { mail_octets_max: MAIL_OCTETS_MAX, errors_max: u32::MAX, ..Limits::default() };
-    let server = server::Options { hostname: "in.test".to_owned(), software: "test", limits };
-    (Client::new(options, now), Server::new(server, Boxes, now))
+    let limits =
+        SessionLimits { mail_octets_max: MAIL_OCTETS_MAX, errors_max: u32::MAX, ..SessionLimits::default() };
+    let server = server::ServerOptions { hostname: "in.test".to_owned(), software: "test", limits };
+    (SmtpClient::new(options, now), SmtpServer::new(server, Boxes, now))
 }
 
 fn transaction(id: u64, to: &str, message: Vec<u8>) -> Transaction {
@@ -62,12 +63,12 @@ fn carry(
         wire.drain(..taken);
         while let Some(event) = client.poll_event() {
             match event {
-                client::Event::Done { id, verdict } => verdicts.push((id, verdict)),
-                client::Event::Closed(end) => {
+                client::SmtpClientEvent::Done { id, verdict } => verdicts.push((id, verdict)),
+                client::SmtpClientEvent::Closed(end) => {
                     assert_eq!(end, Ok(()));
                     return (verdicts, mails);
                 }
-                client::Event::Ready(_) | client::Event::StartTls => {}
+                client::SmtpClientEvent::Ready(_) | client::SmtpClientEvent::StartTls => {}
             }
         }
         while client.room() > 0
@@ -83,7 +84,7 @@ fn carry(
         let octets = octets[..octets.len().min(piece)].to_vec();
         client.handle_input(now, Input::Sent(octets.len()));
         server.handle_input(now, &octets);
-        while let Some(server::Event::Mail(mail)) = server.poll_event() {
+        while let Some(server::SmtpServerEvent::Mail(mail)) = server.poll_event() {
             mails.push(mail);
             server.finish_mail(now, Disposition::Accepted);
         }

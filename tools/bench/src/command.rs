@@ -22,7 +22,7 @@ use std::time::Duration;
 
 /// Load and measure.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum BenchCommand {
     /// One alert to many: endpoints a second from its submission to the last acceptance by a carrier.
     #[command(after_help = "Examples:
   campanile bench alert --recipients 100000
@@ -105,8 +105,8 @@ Examples:
 #[derive(Debug, Args)]
 struct Common {
     /// Output format: a table, or one JSON object a line
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
     /// Folder for CSV and SVG
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -129,7 +129,7 @@ struct Common {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum OutputFormat {
     /// For people
     #[value(alias = "text")]
     Table,
@@ -249,16 +249,16 @@ pub struct TopicsArgs {
     common: Common,
 }
 
-impl Command {
+impl BenchCommand {
     /// Whether it starts campanile's server or simulators.
     pub fn needs_campanile(&self) -> bool {
         let common = match self {
-            Command::Alert(args) => &args.common,
-            Command::Http(args) => &args.common,
-            Command::Smpp(args) => &args.common,
-            Command::Topics(args) => &args.common,
-            Command::Diameter(args) => &args.common,
-            Command::Udp(_) | Command::Part(_) => return false,
+            BenchCommand::Alert(args) => &args.common,
+            BenchCommand::Http(args) => &args.common,
+            BenchCommand::Smpp(args) => &args.common,
+            BenchCommand::Topics(args) => &args.common,
+            BenchCommand::Diameter(args) => &args.common,
+            BenchCommand::Udp(_) | BenchCommand::Part(_) => return false,
         };
         common.server.is_none()
     }
@@ -268,21 +268,21 @@ impl Command {
     /// # Errors
     /// In words; also when a run was measured and something in it was not right.
     pub fn run(self, program: &Path) -> Result<(), String> {
-        if let Command::Part(part) = self {
+        if let BenchCommand::Part(part) = self {
             return part.run();
         }
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
         runtime.block_on(async {
             match self {
-                Command::Alert(args) => args.run(program).await,
-                Command::Http(args) => args.run(program).await,
-                Command::Smpp(args) => args.run(program).await,
-                Command::Topics(args) => args.run(program).await,
-                Command::Diameter(args) => args.run(program).await,
-                Command::Udp(args) => args.run().await,
+                BenchCommand::Alert(args) => args.run(program).await,
+                BenchCommand::Http(args) => args.run(program).await,
+                BenchCommand::Smpp(args) => args.run(program).await,
+                BenchCommand::Topics(args) => args.run(program).await,
+                BenchCommand::Diameter(args) => args.run(program).await,
+                BenchCommand::Udp(args) => args.run().await,
                 // Above.
-                Command::Part(_) => Ok(()),
+                BenchCommand::Part(_) => Ok(()),
             }
         })
     }
@@ -407,7 +407,7 @@ impl SmppArgs {
         let paper = smpp::run_paper(program.to_owned(), common.folder.clone(), &common.fsync).await?;
         let measured = paper.measured();
         let (generation, carriers) = (paper.generation_rows(), paper.carriers_rows());
-        if common.format == Format::Table {
+        if common.format == OutputFormat::Table {
             println!("Time between the submissions of 500 messages (published: table 3)\n");
             print!("{}", table(&generation.0, &generation.1));
             println!(
@@ -498,7 +498,7 @@ impl TopicsArgs {
         let options = all.first().ok_or("--durability: memory, os or disk")?;
         let paper = topics::run_paper(options, self.time_scale).await?;
         let (attempts, statistics) = (paper.attempts_rows(), paper.statistics_rows());
-        if common.format == Format::Table {
+        if common.format == OutputFormat::Table {
             if self.time_scale > 1.0 {
                 println!("The published attempts (10 s) are divided by {}.", self.time_scale);
             }
@@ -552,8 +552,8 @@ impl Common {
 
     fn print(&self, measured: &[Measured], (head, rows): (&[&str], &[Vec<String>])) -> Result<(), String> {
         match self.format {
-            Format::Table => print!("{}", table(head, rows)),
-            Format::Json => {
+            OutputFormat::Table => print!("{}", table(head, rows)),
+            OutputFormat::Json => {
                 for one in measured {
                     println!("{}", serde_json::to_string(one).map_err(|error| error.to_string())?);
                 }

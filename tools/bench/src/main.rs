@@ -25,7 +25,7 @@ mod topics;
 mod udp;
 
 use clap::Parser;
-use command::Command;
+use command::BenchCommand;
 use std::process::ExitCode;
 
 /// Benchmarks
@@ -37,7 +37,7 @@ use std::process::ExitCode;
 #[command(name = "campanile bench", bin_name = "campanile bench", version, disable_help_subcommand = true)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: BenchCommand,
 }
 
 fn main() -> ExitCode {

@@ -184,7 +184,8 @@ mod tests {
         let medians: Vec<f64> = runs.iter().map(|run| run.median).collect();
         assert!((medians.iter().sum::<f64>() / 7.0 - 27.6).abs() < 0.1, "the published mean");
         for run in &runs {
-            let first = crate::statistics::Summary::of(&run.seconds[..8]).map(|summary| summary.median);
+            let first =
+                crate::statistics::SampleStatistics::of(&run.seconds[..8]).map(|summary| summary.median);
             assert_eq!(first, Some(run.median), "{run:?}");
         }
     }
@@ -196,7 +197,7 @@ mod tests {
         for (row, expected) in attempts.iter().zip(&statistics) {
             assert_eq!((row.posters, row.readers), (expected.posters, expected.readers));
             assert_eq!(row.per_thread_per_s.len(), 10);
-            let summary = crate::statistics::Summary::of(&row.per_thread_per_s).unwrap();
+            let summary = crate::statistics::SampleStatistics::of(&row.per_thread_per_s).unwrap();
             assert!((summary.mean - expected.mean).abs() < 0.02, "{summary:?} {expected:?}");
             assert!((summary.deviation - expected.deviation).abs() < 0.5, "{summary:?} {expected:?}");
             assert!((expected.variance.sqrt() - expected.deviation).abs() < 0.5, "{expected:?}");

@@ -11,7 +11,7 @@ const BUCKETS: usize = (EXACT + (64 - 5) * STEPS) as usize;
 
 /// What a column of numbers comes to.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Summary {
+pub(crate) struct SampleStatistics {
     pub(crate) mean: f64,
     /// The middle one, or the mean of the two in the middle.
     pub(crate) median: f64,
@@ -19,9 +19,9 @@ pub(crate) struct Summary {
     pub(crate) deviation: f64,
 }
 
-impl Summary {
+impl SampleStatistics {
     /// Nothing of nothing.
-    pub(crate) fn of(values: &[f64]) -> Option<Summary> {
+    pub(crate) fn of(values: &[f64]) -> Option<SampleStatistics> {
         let count = values.len() as f64;
         if values.is_empty() {
             return None;
@@ -34,7 +34,7 @@ impl Summary {
             if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 };
         let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
         let deviation = if values.len() == 1 { 0.0 } else { (squares / (count - 1.0)).sqrt() };
-        Some(Summary { mean, median, deviation })
+        Some(SampleStatistics { mean, median, deviation })
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_column_comes_to_its_mean_median_and_deviation() {
-        let of = |values: &[f64]| Summary::of(values).map(|s| (s.mean, s.median, s.deviation));
+        let of = |values: &[f64]| SampleStatistics::of(values).map(|s| (s.mean, s.median, s.deviation));
         for (values, expected) in [
             (&[][..], None),
             (&[3.0], Some((3.0, 3.0, 0.0))),

@@ -61,7 +61,7 @@ pub struct Constellation {
     /// The bus's servers.
     pub nats: nats::Cluster,
     /// The store's server.
-    pub postgres: postgres::Server,
+    pub postgres: postgres::PostgresServer,
     /// Where each process's SMPP door listens, if it has one.
     pub smpp: Vec<u16>,
     /// Where each process's credit-control server listens, if it has one.
@@ -82,7 +82,7 @@ impl Constellation {
         assert!((1..=NAMES.len()).contains(&plan.processes));
         let (nats, postgres) = block_in_place(|| {
             std::thread::scope(|scope| {
-                let postgres = scope.spawn(postgres::Server::start);
+                let postgres = scope.spawn(postgres::PostgresServer::start);
                 (nats::Cluster::start(plan.servers), postgres.join().unwrap())
             })
         });
@@ -90,7 +90,7 @@ impl Constellation {
     }
 
     /// The same over servers that run already.
-    pub async fn over(plan: Plan, nats: nats::Cluster, postgres: postgres::Server) -> Constellation {
+    pub async fn over(plan: Plan, nats: nats::Cluster, postgres: postgres::PostgresServer) -> Constellation {
         let url = block_in_place(|| postgres.create_database());
         let database = url.rsplit_once('/').unwrap().1.to_owned();
         let stamps = tempfile::Builder::new().prefix("campanile-it-stamps-").tempdir().unwrap();

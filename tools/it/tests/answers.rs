@@ -110,8 +110,11 @@ async fn replies_by_mail_are_answers_bounces_are_failures_and_machines_say_nothi
     let server = Server::start(&config).await;
     let api = server.api();
     for (state, people, key) in cases {
-        let options =
-            sim::mailbox::Options { people, door: Some(format!("127.0.0.1:{door}")), ..Default::default() };
+        let options = sim::mailbox::MailboxOptions {
+            people,
+            door: Some(format!("127.0.0.1:{door}")),
+            ..Default::default()
+        };
         mails.change(options).unwrap();
         let letters = mails.stats().letters;
         let id = api.submit(&question(&format!("mail:{state}@town.test"))).await;
@@ -169,7 +172,7 @@ async fn an_answer_by_api_counts_and_the_same_words_by_phone_belong_to_the_last_
     assert_eq!(report["answers"]["2"], 1, "{report}");
 
     // Now people answer by phone.
-    let options = sim::smsc::Options { people: Some(everybody_answers("1")), ..Default::default() };
+    let options = sim::smsc::SmscOptions { people: Some(everybody_answers("1")), ..Default::default() };
     carrier.change(options).unwrap();
     let second = api.submit(&question("recipient:ann")).await;
     let report = api.until(&second, "it is answered", SOON, |report| count(report, "answered") == 1).await;

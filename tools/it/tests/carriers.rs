@@ -53,7 +53,7 @@ async fn a_carrier_that_throttles_slows_the_route_and_fails_no_message() {
 
 #[tokio::test]
 async fn cut_connections_leave_nobody_out_and_unknown_is_what_was_in_flight() {
-    let cuts = |options: &mut sim::smsc::Options| {
+    let cuts = |options: &mut sim::smsc::SmscOptions| {
         options.disconnect_every = 150;
         options.latency = "1ms..10ms".parse().unwrap();
     };

@@ -6,7 +6,7 @@ use it::{Api, Server, eventually, sms_route};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
-use sim::smsc::{Counting, Options, Receipts, Smsc};
+use sim::smsc::{Counting, Receipts, Smsc, SmscOptions};
 use std::time::Duration;
 
 const PEOPLE: u64 = 20_000;
@@ -42,12 +42,12 @@ impl Story {
         let mut config = String::new();
         for place in 0..ROUTES {
             let receipts = Receipts { delay: "500ms..3s".parse().unwrap(), ..Receipts::default() };
-            let options = Options {
+            let options = SmscOptions {
                 receipts,
                 latency: "1ms..25ms".parse().unwrap(),
                 count: Counting::Texts,
                 seed: seed.wrapping_add(place as u64),
-                ..Options::default()
+                ..SmscOptions::default()
             };
             let carrier = Smsc::start(options).await.unwrap();
             let keys = format!("rate = 1000.0\nsessions = {SESSIONS}\nwindow = {WINDOW}");

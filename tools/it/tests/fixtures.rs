@@ -16,8 +16,8 @@ pub async fn carrier() -> smsc::Smsc {
 }
 
 /// A carrier with something special.
-pub async fn carrier_that(change: impl FnOnce(&mut smsc::Options)) -> smsc::Smsc {
-    let mut options = smsc::Options { keep: 100_000, ..smsc::Options::default() };
+pub async fn carrier_that(change: impl FnOnce(&mut smsc::SmscOptions)) -> smsc::Smsc {
+    let mut options = smsc::SmscOptions { keep: 100_000, ..smsc::SmscOptions::default() };
     change(&mut options);
     smsc::Smsc::start(options).await.unwrap()
 }
@@ -33,8 +33,8 @@ pub async fn mail_server() -> mailbox::Mailbox {
 }
 
 /// A mail server with something special.
-pub async fn mail_server_that(change: impl FnOnce(&mut mailbox::Options)) -> mailbox::Mailbox {
-    let mut options = mailbox::Options { keep: 10_000, ..mailbox::Options::default() };
+pub async fn mail_server_that(change: impl FnOnce(&mut mailbox::MailboxOptions)) -> mailbox::Mailbox {
+    let mut options = mailbox::MailboxOptions { keep: 10_000, ..mailbox::MailboxOptions::default() };
     change(&mut options);
     mailbox::Mailbox::start(options).await.unwrap()
 }

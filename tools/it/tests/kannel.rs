@@ -5,7 +5,7 @@ use it::{
     Callbacks, Kannel, SendSms, Server, escaped, eventually, free_port, platform, smpp_client, smpp_door,
     sms_route,
 };
-use sim::smsc::{ErrorShare, Injection, Options, Prefix, ReceiptStage, Smsc, StateShare};
+use sim::smsc::{ErrorShare, Injection, Prefix, ReceiptStage, Smsc, SmscOptions, StateShare};
 
 /// Our number that platforms hear.
 const OURS: &str = "71700";
@@ -137,7 +137,7 @@ async fn arrived(carrier: &Smsc, to: &str, text: &str) {
 }
 
 /// Some numbers cannot be reached, some are refused.
-fn moody(options: &mut Options) {
+fn moody(options: &mut SmscOptions) {
     let prefix = |place| Prefix { prefix: digits(&number(place)), ..Prefix::default() };
     options.prefixes = vec![
         Prefix {

@@ -3,7 +3,7 @@
 use crate::fixtures::{LATER, SOON, assert_counts_add_up, carrier, carrier_that, count, number, phones_csv};
 use it::{Api, Server, eventually, sms_route};
 use serde_json::{Value, json};
-use sim::smsc::{ErrorShare, Options, Smsc};
+use sim::smsc::{ErrorShare, Smsc, SmscOptions};
 use std::time::Duration;
 
 const PEOPLE: u64 = 1_500;
@@ -95,7 +95,7 @@ async fn retry_failed_tries_what_failed_and_nothing_else() {
     let delivery = &api.pages(&format!("/api/v1/alerts/{id}/deliveries?state=failed&limit=10")).await[0];
     assert!(delivery["reason"].as_str().unwrap().contains("refused by the carrier"), "{delivery}");
 
-    carrier.change(Options { keep: 100_000, ..Options::default() }).unwrap();
+    carrier.change(SmscOptions { keep: 100_000, ..SmscOptions::default() }).unwrap();
     api.steer(&id, "retry-failed").await;
     let report = api.until(&id, "all are delivered", LATER, |report| count(report, "delivered") == 200).await;
     assert_counts_add_up(&report);

@@ -43,17 +43,17 @@ fn foreign_folder() -> PathBuf {
 }
 
 /// One server, on its own.
-pub struct Server {
+pub struct NatsServer {
     cluster: Cluster,
 }
 
-impl Server {
+impl NatsServer {
     /// Starts one and waits until its JetStream answers.
     ///
     /// # Panics
     /// If it does not start: says what to install.
-    pub fn start() -> Server {
-        Server::start_with(&program(), "")
+    pub fn start() -> NatsServer {
+        NatsServer::start_with(&program(), "")
     }
 
     /// The same with another program and lines of configuration of its own. With `authorization` or an
@@ -61,8 +61,8 @@ impl Server {
     ///
     /// # Panics
     /// If it does not start: says what to install.
-    pub fn start_with(program: &Path, config: &str) -> Server {
-        Server { cluster: Cluster::start_nodes(1, program, config, false) }
+    pub fn start_with(program: &Path, config: &str) -> NatsServer {
+        NatsServer { cluster: Cluster::start_nodes(1, program, config, false) }
     }
 
     /// `nats://127.0.0.1:PORT`.

@@ -37,7 +37,7 @@ const SETTINGS: [&str; 8] = [
 
 /// One server. It ends with its test process, whatever ends that, or when dropped.
 #[derive(Debug)]
-pub struct Server {
+pub struct PostgresServer {
     child: Mutex<Option<Child>>,
     port: Port,
     databases: AtomicU64,
@@ -45,30 +45,30 @@ pub struct Server {
     folder: Folder,
 }
 
-impl Server {
+impl PostgresServer {
     /// The one server of this test process, started by whoever asks first. For tests that leave it running.
-    pub fn shared() -> &'static Server {
-        static SHARED: OnceLock<Server> = OnceLock::new();
-        SHARED.get_or_init(Server::start)
+    pub fn shared() -> &'static PostgresServer {
+        static SHARED: OnceLock<PostgresServer> = OnceLock::new();
+        SHARED.get_or_init(PostgresServer::start)
     }
 
     /// Starts one and waits until it serves.
     ///
     /// # Panics
     /// If it does not start: says what to install.
-    pub fn start() -> Server {
-        Server::start_with(&[])
+    pub fn start() -> PostgresServer {
+        PostgresServer::start_with(&[])
     }
 
     /// The same with settings (`name=value`) of its own.
     ///
     /// # Panics
     /// If it does not start: says what to install.
-    pub fn start_with(settings: &[&str]) -> Server {
+    pub fn start_with(settings: &[&str]) -> PostgresServer {
         needs("postgresql");
         let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
         let folder = Folder::new("postgres");
-        let server = Server {
+        let server = PostgresServer {
             child: Mutex::default(),
             port: Port::take(),
             databases: AtomicU64::new(0),
@@ -226,7 +226,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for PostgresServer {
     fn drop(&mut self) {
         self.resume();
         if let Some(child) = self.child().take() {
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_killed_server_comes_back_with_what_was_committed() {
-        let server = Server::start();
+        let server = PostgresServer::start();
         let url = server.create_database();
         let (_, database) = url.rsplit_once('/').expect("a path");
         server.sql(database, "CREATE TABLE t (n int); INSERT INTO t VALUES (7)");

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Simulators, for drills and development.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum SimCommand {
     /// A carrier that speaks SMPP: listens until Ctrl-C.
     #[command(after_help = "Examples:
   campanile sim smsc --listen 127.0.0.1:2776 --page 127.0.0.1:8081
@@ -190,31 +190,33 @@ pub struct TownArgs {
     expected: bool,
 }
 
-impl Command {
+impl SimCommand {
     /// Does it; listeners run until Ctrl-C.
     ///
     /// # Errors
     /// In words, with the file or field.
     pub fn run(self) -> Result<(), String> {
         match self {
-            Command::Smsc(args) if args.print_scenario => {
-                let printed = io::stdout().write_all(smsc::Options::manual().as_bytes());
+            SimCommand::Smsc(args) if args.print_scenario => {
+                let printed = io::stdout().write_all(smsc::SmscOptions::manual().as_bytes());
                 // Whoever read along has seen enough.
                 printed.or_else(|error| match error.kind() {
                     io::ErrorKind::BrokenPipe => Ok(()),
                     _ => Err(format!("sim smsc: {error}")),
                 })
             }
-            Command::Smsc(args) => smsc::run(args.options()?).map_err(|error| format!("sim smsc: {error}")),
-            Command::Mail(args) => {
+            SimCommand::Smsc(args) => {
+                smsc::run(args.options()?).map_err(|error| format!("sim smsc: {error}"))
+            }
+            SimCommand::Mail(args) => {
                 mailbox::run(args.options()?).map_err(|error| format!("sim mail: {error}"))
             }
-            Command::Credit(args) => match args.options()? {
+            SimCommand::Credit(args) => match args.options()? {
                 Credit::Server(options) => credit::run(options),
                 Credit::Client(options) => credit::client::run(options),
             }
             .map_err(|error| format!("sim credit: {error}")),
-            Command::Town(args) => args.write(),
+            SimCommand::Town(args) => args.write(),
         }
     }
 }
@@ -224,13 +226,13 @@ impl SmscArgs {
     ///
     /// # Errors
     /// The file that cannot be read, or the field that cannot be.
-    pub fn options(self) -> Result<smsc::Options, String> {
+    pub fn options(self) -> Result<smsc::SmscOptions, String> {
         let mut options = match &self.scenario {
-            Some(path) => smsc::Options::read(path)?,
+            Some(path) => smsc::SmscOptions::read(path)?,
             None if self.sink => {
-                smsc::Options { listen: "127.0.0.1:2776".to_owned(), ..smsc::Options::sink() }
+                smsc::SmscOptions { listen: "127.0.0.1:2776".to_owned(), ..smsc::SmscOptions::sink() }
             }
-            None => smsc::Options { listen: "127.0.0.1:2776".to_owned(), ..smsc::Options::default() },
+            None => smsc::SmscOptions { listen: "127.0.0.1:2776".to_owned(), ..smsc::SmscOptions::default() },
         };
         put(&mut options.listen, self.listen);
         put(&mut options.rate, self.rate);
@@ -254,13 +256,17 @@ impl MailArgs {
     ///
     /// # Errors
     /// The file that cannot be read, or the field that cannot be.
-    pub fn options(self) -> Result<mailbox::Options, String> {
+    pub fn options(self) -> Result<mailbox::MailboxOptions, String> {
         let mut options = match &self.scenario {
-            Some(path) => named(path, read(path).and_then(|text| mailbox::Options::from_toml(&text)))?,
-            None if self.sink => {
-                mailbox::Options { listen: "127.0.0.1:2525".to_owned(), ..mailbox::Options::sink() }
-            }
-            None => mailbox::Options { listen: "127.0.0.1:2525".to_owned(), ..mailbox::Options::default() },
+            Some(path) => named(path, read(path).and_then(|text| mailbox::MailboxOptions::from_toml(&text)))?,
+            None if self.sink => mailbox::MailboxOptions {
+                listen: "127.0.0.1:2525".to_owned(),
+                ..mailbox::MailboxOptions::sink()
+            },
+            None => mailbox::MailboxOptions {
+                listen: "127.0.0.1:2525".to_owned(),
+                ..mailbox::MailboxOptions::default()
+            },
         };
         put(&mut options.listen, self.listen);
         put(&mut options.latency, self.latency);
@@ -278,9 +284,9 @@ impl MailArgs {
 #[derive(Debug)]
 pub enum Credit {
     /// Who charges.
-    Server(credit::Options),
+    Server(credit::CreditServerOptions),
     /// Who asks.
-    Client(credit::client::Options),
+    Client(credit::client::CreditClientOptions),
 }
 
 impl CreditArgs {
@@ -293,8 +299,10 @@ impl CreditArgs {
         if let Some(client) = self.client.options(host, realm)? {
             return Ok(Credit::Client(client));
         }
-        let mut options =
-            credit::Options { listen: "127.0.0.1:3869".to_owned(), ..credit::Options::default() };
+        let mut options = credit::CreditServerOptions {
+            listen: "127.0.0.1:3869".to_owned(),
+            ..credit::CreditServerOptions::default()
+        };
         put(&mut options.listen, self.listen);
         put(&mut options.origin_host, self.origin_host);
         put(&mut options.origin_realm, self.origin_realm);
@@ -383,10 +391,10 @@ mod tests {
     #[derive(Debug, Parser)]
     struct Line {
         #[command(subcommand)]
-        command: Command,
+        command: SimCommand,
     }
 
-    fn command(line: &str) -> Command {
+    fn command(line: &str) -> SimCommand {
         Line::try_parse_from(line.split(' ')).unwrap().command
     }
 
@@ -397,7 +405,7 @@ mod tests {
         std::fs::write(&path, "rate = 5.0\nlatency = \"1s\"\n[receipts]\ntwice = 0.5\n").unwrap();
         let line =
             format!("sim smsc --scenario {} --rate 7 --receipt-delay 5ms --people --seed 9", path.display());
-        let Command::Smsc(args) = command(&line) else { panic!() };
+        let SimCommand::Smsc(args) = command(&line) else { panic!() };
         let options = args.options().unwrap();
         assert_eq!(
             (options.rate, options.latency.to_string().as_str(), options.receipts.twice),
@@ -409,10 +417,10 @@ mod tests {
         std::fs::write(&path, "seed = 4\nrecipients = 10\n[habits.mail]\nanswering = 1.0\nunknown = 0.0\n")
             .unwrap();
         let line = format!("sim mail --town {} --door 127.0.0.1:1 --page 127.0.0.1:0", path.display());
-        let Command::Mail(args) = command(&line) else { panic!() };
+        let SimCommand::Mail(args) = command(&line) else { panic!() };
         assert!(args.options().unwrap_err().starts_with(path.to_str().unwrap()), "shares above 1");
         std::fs::write(&path, "seed = 4\n[habits.mail]\nanswering = 0.9\n").unwrap();
-        let Command::Mail(args) = command(&line) else { panic!() };
+        let SimCommand::Mail(args) = command(&line) else { panic!() };
         let options = args.options().unwrap();
         assert_eq!(
             (options.listen.as_str(), options.people.map(|p| (p.seed, p.mail.answering))),
@@ -427,7 +435,7 @@ mod tests {
         std::fs::write(&path, smsc::Scenario::manual()).unwrap();
         let more = "--tls 127.0.0.1:0 --outbind a:1 --outbind b:2 --page 8099";
         let line = format!("sim smsc --scenario {} {more}", path.display());
-        let Command::Smsc(args) = command(&line) else { panic!() };
+        let SimCommand::Smsc(args) = command(&line) else { panic!() };
         let options = args.options().unwrap();
         assert_eq!(options.tls.map(|tls| tls.listen).as_deref(), Some("127.0.0.1:0"));
         assert_eq!(
@@ -435,7 +443,7 @@ mod tests {
             (&["a:1".to_owned(), "b:2".to_owned()][..], Some("8099"))
         );
         std::fs::write(&path, "\n\nlatencyy = \"1s\"").unwrap();
-        let Command::Smsc(args) = command(&line) else { panic!() };
+        let SimCommand::Smsc(args) = command(&line) else { panic!() };
         let error = args.options().unwrap_err();
         let expected =
             format!("{}: line 3, column 1: latencyy is unknown; did you mean latency?", path.display());
@@ -445,12 +453,13 @@ mod tests {
 
     #[test]
     fn a_credit_control_server_is_as_its_options_say() {
-        let Command::Credit(args) = command("sim credit --balance 7 --lost 0.5 --refused-with 4012") else {
+        let SimCommand::Credit(args) = command("sim credit --balance 7 --lost 0.5 --refused-with 4012")
+        else {
             panic!()
         };
         let Credit::Server(options) = args.options().unwrap() else { panic!() };
         assert_eq!((options.balance, options.lost, options.refused_with), (7, 0.5, 4012));
-        let Command::Credit(args) = command("sim credit --lost 2") else { panic!() };
+        let SimCommand::Credit(args) = command("sim credit --lost 2") else { panic!() };
         assert_eq!(args.options().unwrap_err(), "lost: 2 is not a share from 0 to 1");
     }
 
@@ -458,11 +467,11 @@ mod tests {
     fn a_credit_control_client_is_as_its_options_say() {
         let line =
             "sim credit --connect h:1 --sessions 9 --subscribers 3 --script I5,T5 --origin-host smf.example";
-        let Command::Credit(args) = command(line) else { panic!() };
+        let SimCommand::Credit(args) = command(line) else { panic!() };
         let Credit::Client(options) = args.options().unwrap() else { panic!() };
         assert_eq!((options.connect.as_str(), options.sessions, options.subscribers), ("h:1", 9, 3));
         assert_eq!((options.script, options.origin_host.as_str()), ("I5 T5".parse().unwrap(), "smf.example"));
-        let Command::Credit(args) = command("sim credit --connect h:1 --at-once 0") else { panic!() };
+        let SimCommand::Credit(args) = command("sim credit --connect h:1 --at-once 0") else { panic!() };
         assert!(args.options().unwrap_err().starts_with("at_once: "));
         for wrong in ["--connect h:1 --balance 5", "--script I5", "--connect h:1 --script T5"] {
             let line = format!("sim credit {wrong}");

@@ -4,7 +4,7 @@
 //! - [`smsc`]: a carrier that speaks SMPP.
 //! - [`mailbox`]: a mail server that keeps what it gets.
 //! - [`credit`]: a credit-control server of others, and a client.
-//! - [`Command`]: all of it on the command line.
+//! - [`SimCommand`]: all of it on the command line.
 
 mod agenda;
 pub mod chance;
@@ -17,7 +17,7 @@ pub mod smsc;
 mod tally;
 pub mod town;
 
-pub use command::{Command, Credit, CreditArgs, MailArgs, SmscArgs, TownArgs};
+pub use command::{Credit, CreditArgs, MailArgs, SimCommand, SmscArgs, TownArgs};
 
 use std::future::Future;
 use std::io::{self, Write};

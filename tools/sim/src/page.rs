@@ -15,12 +15,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a page answers.
 pub(crate) trait Page: Send + Sync + 'static {
-    fn answer(&self, request: &Request<'_>) -> PageAnswer;
+    fn answer(&self, request: &PageRequest<'_>) -> PageAnswer;
 }
 
 /// A request.
 #[derive(Default)]
-pub(crate) struct Request<'a> {
+pub(crate) struct PageRequest<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     query: &'a str,
@@ -29,7 +29,7 @@ pub(crate) struct Request<'a> {
     pub(crate) body: &'a str,
 }
 
-impl Request<'_> {
+impl PageRequest<'_> {
     /// A parameter of the query, or of a form, decoded.
     pub(crate) fn parameter(&self, name: &str) -> Option<String> {
         let form = if self.is_form { self.body } else { "" };
@@ -124,7 +124,7 @@ async fn serve_one(mut stream: TcpStream, page: &impl Page) -> std::io::Result<(
         let body = String::from_utf8_lossy(&body);
         let kind = header(&text, "content-type").unwrap_or_default();
         let is_form = kind.starts_with("application/x-www-form-urlencoded");
-        page.answer(&Request { method, path, query, is_form, body: &body })
+        page.answer(&PageRequest { method, path, query, is_form, body: &body })
     };
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
@@ -167,12 +167,12 @@ mod tests {
     #[test]
     fn parameters_are_decoded() {
         let query = "to=%2B46701&text=a+b%C3%A5%zz&x";
-        let request = Request { method: "GET", path: "/", query, body: "y=1", ..Request::default() };
+        let request = PageRequest { method: "GET", path: "/", query, body: "y=1", ..PageRequest::default() };
         assert_eq!(request.parameter("to").as_deref(), Some("+46701"));
         assert_eq!(request.parameter("text").as_deref(), Some("a bå%zz"));
         assert_eq!(request.parameter("x"), None);
         assert_eq!(request.parameter("y"), None);
-        assert_eq!(Request { is_form: true, ..request }.parameter("y").as_deref(), Some("1"));
+        assert_eq!(PageRequest { is_form: true, ..request }.parameter("y").as_deref(), Some("1"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ const SECOND_US: u64 = 1_000_000;
 /// How often each key came. Keys are hashes of 64 bits: a million of them take some 20 MB, whatever they
 /// stand for.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct KeyCounts {
     counts: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
     /// All above the first of their key.
     pub(crate) repeats: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Tally {
     pub(crate) most: u64,
 }
 
-impl Tally {
+impl KeyCounts {
     pub(crate) fn add(&mut self, key: u64) {
         let count = self.counts.entry(key).or_default();
         *count = count.saturating_add(1);
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn repeats_are_all_above_the_first() {
-        let mut tally = Tally::default();
+        let mut tally = KeyCounts::default();
         for key in [1, 2, 1, 3, 1, 2] {
             tally.add(key);
         }

@@ -6,7 +6,7 @@
 
 /// Stories that run together.
 #[derive(Debug)]
-pub struct Group {
+pub struct StoryGroup {
     /// As `cargo xtask test NAME` takes it.
     pub name: &'static str,
     /// Patterns of test paths.
@@ -28,8 +28,8 @@ pub const OF_ALL: &[&str] =
     &["Cargo.lock", "tools/it/src", "tools/sim", "tools/servers", "scripts/install-foreign"];
 
 /// All groups, in the order they run.
-pub const GROUPS: &[Group] = &[
-    Group {
+pub const GROUPS: &[StoryGroup] = &[
+    StoryGroup {
         name: "guest",
         stories: &["charging::sctp::what_holds_by_tcp"],
         width: 1,
@@ -42,7 +42,7 @@ pub const GROUPS: &[Group] = &[
             "tools/it/tests/charging",
         ],
     },
-    Group {
+    StoryGroup {
         name: "kamailio",
         stories: &["charging::calls::"],
         width: 4,
@@ -55,7 +55,7 @@ pub const GROUPS: &[Group] = &[
             "tools/it/tests/charging/calls.rs",
         ],
     },
-    Group {
+    StoryGroup {
         name: "diameter",
         stories: &["charging::foreign::", "charging::connecting::freediameter"],
         width: 3,
@@ -69,7 +69,7 @@ pub const GROUPS: &[Group] = &[
             "tools/it/tests/charging",
         ],
     },
-    Group {
+    StoryGroup {
         name: "java",
         stories: &[
             "jsmpp",
@@ -98,14 +98,14 @@ pub const GROUPS: &[Group] = &[
             "tools/it/tests/platforms.rs",
         ],
     },
-    Group {
+    StoryGroup {
         name: "one of several processes",
         stories: &["several::sharing::any_process"],
         width: 1,
         foreign: &["nats", "postgresql"],
         only_after: &[],
     },
-    Group {
+    StoryGroup {
         name: "several",
         stories: &[
             "several::cuts::",
@@ -127,7 +127,7 @@ pub const GROUPS: &[Group] = &[
             "tools/it/tests/several",
         ],
     },
-    Group {
+    StoryGroup {
         name: "foreign",
         stories: &[
             "cap_messages::",
@@ -143,14 +143,14 @@ pub const GROUPS: &[Group] = &[
         foreign: &["kannel", "nats", "npm", "opensmtpd", "python", "xmllint"],
         only_after: &[],
     },
-    Group {
+    StoryGroup {
         name: "loaded",
         stories: &["gateway::fifty_routes", "rate::", "udp::"],
         width: 1,
         foreign: &["iperf3", "strace"],
         only_after: &[],
     },
-    Group { name: "plain", stories: &[""], width: WIDTH, foreign: &[], only_after: &[] },
+    StoryGroup { name: "plain", stories: &[""], width: WIDTH, foreign: &[], only_after: &[] },
 ];
 
 /// Patterns of unit tests that need foreign software, with its sets.

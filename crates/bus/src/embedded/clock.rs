@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 /// A monotonic clock.
-pub trait Clock: Send + Sync {
+pub trait MonotonicClock: Send + Sync {
     /// Now.
     fn now(&self) -> Instant;
 }
@@ -11,7 +11,7 @@ pub trait Clock: Send + Sync {
 /// The system's.
 pub struct Monotonic;
 
-impl Clock for Monotonic {
+impl MonotonicClock for Monotonic {
     fn now(&self) -> Instant {
         Instant::now()
     }

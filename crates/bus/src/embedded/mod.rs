@@ -47,7 +47,7 @@ mod power;
 #[cfg(test)]
 mod tests;
 
-pub use clock::{Clock, Monotonic};
+pub use clock::{Monotonic, MonotonicClock};
 pub use wakeups::relay;
 
 use crate::{Bus, BusError, Durability, Group, GroupSettings, Retained, Topic, TopicSettings};
@@ -236,7 +236,7 @@ impl Embedded {
     /// On any disk, by any clock, without the timer's thread. The folder exists.
     fn on(
         disk: Arc<dyn Disk>,
-        clock: Arc<dyn Clock>,
+        clock: Arc<dyn MonotonicClock>,
         dir: &Path,
         options: &Options,
     ) -> Result<Embedded, BusError> {

@@ -1,6 +1,6 @@
-//! Clock that a test moves.
+//! MonotonicClock that a test moves.
 
-use super::clock::Clock;
+use super::clock::MonotonicClock;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ impl Moved {
     }
 }
 
-impl Clock for Moved {
+impl MonotonicClock for Moved {
     fn now(&self) -> Instant {
         self.begin + *self.since.lock().unwrap()
     }

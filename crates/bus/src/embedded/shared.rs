@@ -1,6 +1,6 @@
 //! State shared by all logs of one bus.
 
-use super::clock::Clock;
+use super::clock::MonotonicClock;
 use super::handles::Handles;
 use super::recent_batches::TailCache;
 use super::reserve::Reserve;
@@ -15,7 +15,7 @@ use wal::Disk;
 
 pub(super) struct SharedLogs {
     pub disk: Arc<dyn Disk>,
-    pub clock: Arc<dyn Clock>,
+    pub clock: Arc<dyn MonotonicClock>,
     pub handles: Handles,
     pub cache: TailCache,
     pub pool: SyncPool,
@@ -35,7 +35,12 @@ pub(super) struct SharedLogs {
 }
 
 impl SharedLogs {
-    pub fn new(root: PathBuf, options: &Options, disk: Arc<dyn Disk>, clock: Arc<dyn Clock>) -> SharedLogs {
+    pub fn new(
+        root: PathBuf,
+        options: &Options,
+        disk: Arc<dyn Disk>,
+        clock: Arc<dyn MonotonicClock>,
+    ) -> SharedLogs {
         SharedLogs {
             disk,
             clock,

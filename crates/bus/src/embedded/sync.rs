@@ -170,7 +170,7 @@ impl SyncPool {
 
     /// Waits for something to do; nothing when closing and all is done. One thread does nothing but what is
     /// urgent.
-    fn next(&self, clock: &dyn super::Clock, is_kept: bool) -> Option<SyncJob> {
+    fn next(&self, clock: &dyn super::MonotonicClock, is_kept: bool) -> Option<SyncJob> {
         let mut queue = lock(&self.queue);
         loop {
             if let Some(job) = queue.urgent.pop_front() {

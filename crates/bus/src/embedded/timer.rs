@@ -1,6 +1,6 @@
 //! One thread that wakes groups: when a lease may have expired, and when acknowledgements should be written.
 
-use super::clock::Clock;
+use super::clock::MonotonicClock;
 use super::lock::lock;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -60,7 +60,7 @@ impl Timer {
     }
 
     /// The thread's work, until it is closed.
-    pub fn run(&self, clock: &dyn Clock) {
+    pub fn run(&self, clock: &dyn MonotonicClock) {
         loop {
             let now = clock.now();
             self.wake_due(now);

@@ -57,7 +57,7 @@ pub mod code {
 
 /// Why an answer is none.
 #[derive(Debug, Clone)]
-pub enum Fault {
+pub enum ApiFailure {
     /// Nobody answered: whether it was done is not known.
     Silent(String),
     /// The servers say no.
@@ -80,13 +80,13 @@ pub struct ApiRefusal {
     pub description: String,
 }
 
-impl Fault {
+impl ApiFailure {
     /// It may go better in a moment.
     pub fn passes(&self) -> bool {
         match self {
-            Fault::Silent(_) => true,
-            Fault::Closed => false,
-            Fault::Refused(refusal) => {
+            ApiFailure::Silent(_) => true,
+            ApiFailure::Closed => false,
+            ApiFailure::Refused(refusal) => {
                 matches!(refusal.code, 429 | 503) && refusal.err_code != code::NOT_ENABLED
                     || matches!(
                         refusal.err_code,
@@ -102,15 +102,15 @@ impl Fault {
 
     /// It is this refusal.
     pub fn is(&self, number: u32) -> bool {
-        matches!(self, Fault::Refused(refusal) if refusal.err_code == number)
+        matches!(self, ApiFailure::Refused(refusal) if refusal.err_code == number)
     }
 
     /// As an error of the bus, of something asked about `what`.
     pub fn into_error(self, what: &str) -> BusError {
         match self {
-            Fault::Closed => BusError::Closed,
-            Fault::Silent(heard) => BusError::Unreachable { why: format!("{what}: {heard}") },
-            Fault::Refused(refusal) => {
+            ApiFailure::Closed => BusError::Closed,
+            ApiFailure::Silent(heard) => BusError::Unreachable { why: format!("{what}: {heard}") },
+            ApiFailure::Refused(refusal) => {
                 let no_room = matches!(
                     refusal.err_code,
                     code::ACCOUNT_RESOURCES_EXCEEDED | code::STORAGE_RESOURCES_EXCEEDED
@@ -132,19 +132,19 @@ impl Fault {
 }
 
 /// Asks once. The answer as JSON, or what went wrong.
-pub async fn ask_once(link: &NatsLink, subject: &str, question: &Value) -> Result<Value, Fault> {
+pub async fn ask_once(link: &NatsLink, subject: &str, question: &Value) -> Result<Value, ApiFailure> {
     let payload = if question.is_null() { Bytes::new() } else { Bytes::from(question.to_string()) };
     let answer = link.request(subject, HeaderMap::new(), payload, TRY_WITHIN).await?;
     let mut answer: Value = serde_json::from_slice(&answer.payload)
-        .map_err(|error| Fault::Silent(format!("an answer that is no JSON: {error}")))?;
+        .map_err(|error| ApiFailure::Silent(format!("an answer that is no JSON: {error}")))?;
     match answer.get_mut("error").map(Value::take) {
         None => Ok(answer),
-        Some(error) => Err(Fault::Refused(read(error)?)),
+        Some(error) => Err(ApiFailure::Refused(read(error)?)),
     }
 }
 
 /// Asks until there is an answer that will not change in a moment, at most for [`ANSWERED_WITHIN`].
-pub async fn ask(link: &NatsLink, subject: &str, question: &Value) -> Result<Value, Fault> {
+pub async fn ask(link: &NatsLink, subject: &str, question: &Value) -> Result<Value, ApiFailure> {
     let until = Instant::now() + ANSWERED_WITHIN;
     loop {
         match ask_once(link, subject, question).await {
@@ -157,7 +157,7 @@ pub async fn ask(link: &NatsLink, subject: &str, question: &Value) -> Result<Val
 }
 
 /// A part of an answer as what it is.
-pub fn read<T: DeserializeOwned>(value: Value) -> Result<T, Fault> {
+pub fn read<T: DeserializeOwned>(value: Value) -> Result<T, ApiFailure> {
     serde_json::from_value(value)
-        .map_err(|error| Fault::Silent(format!("an answer of another form: {error}")))
+        .map_err(|error| ApiFailure::Silent(format!("an answer of another form: {error}")))
 }

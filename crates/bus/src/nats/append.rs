@@ -4,7 +4,7 @@
 //! than it saves (a tenth of the rate with 16 waiting; three together, on the other hand, keep it in memory).
 //! Each goes under a key, so that what is sent again after a silence stands there once.
 
-use super::api::{self, Fault, TRY_AGAIN_AFTER, TRY_WITHIN, code};
+use super::api::{self, ApiFailure, TRY_AGAIN_AFTER, TRY_WITHIN, code};
 use super::link::NatsLink;
 use super::topic::NatsTopic;
 use super::{ANSWERED_WITHIN, APPEND_RECORDS_MAX, lock, read};
@@ -251,8 +251,8 @@ enum NextAppend {
 }
 
 /// What becomes of an append (or of several that only silence befell).
-async fn settle(topic: &NatsTopic, together: &mut [PendingAppend], fault: Fault) -> NextAppend {
-    if matches!(fault, Fault::Silent(_)) {
+async fn settle(topic: &NatsTopic, together: &mut [PendingAppend], fault: ApiFailure) -> NextAppend {
+    if matches!(fault, ApiFailure::Silent(_)) {
         together.iter_mut().for_each(|one| one.in_doubt = true);
     }
     let Some(one) = together.first() else {
@@ -287,7 +287,11 @@ async fn settle(topic: &NatsTopic, together: &mut [PendingAppend], fault: Fault)
 
 /// The next index is another. If an answer was lost before, it may be so because of this append itself: then
 /// its record stands there.
-async fn moved(topic: &NatsTopic, one: &PendingAppend, at: u64) -> Result<Result<Keyed, BusError>, Fault> {
+async fn moved(
+    topic: &NatsTopic,
+    one: &PendingAppend,
+    at: u64,
+) -> Result<Result<Keyed, BusError>, ApiFailure> {
     if one.in_doubt && read::message_id(topic, at).await?.as_deref() == Some(&one.id) {
         topic.reached(at + one.records.len() as u64);
         return Ok(Ok(Keyed { first: at, repeated: false }));
@@ -302,7 +306,7 @@ async fn moved(topic: &NatsTopic, one: &PendingAppend, at: u64) -> Result<Result
 /// Where the append with this id stands, of which the servers said that it is there. Asked by a message that
 /// cannot be stored: should its id be forgotten at this very moment, the message before it is expected to
 /// have an id that none has.
-async fn locate(topic: &NatsTopic, id: &str) -> Result<u64, Fault> {
+async fn locate(topic: &NatsTopic, id: &str) -> Result<u64, ApiFailure> {
     let mut headers = HeaderMap::new();
     headers.insert(MESSAGE_ID, id);
     headers.insert(EXPECTED_LAST_MESSAGE_ID, "none");
@@ -310,7 +314,7 @@ async fn locate(topic: &NatsTopic, id: &str) -> Result<u64, Fault> {
         publish(&topic.link, &topic.names.subject, headers, Bytes::new()).await.map_err(|fault| {
             if fault.is(code::WRONG_LAST_MESSAGE_ID) {
                 // Forgotten since: the next try appends.
-                return Fault::Silent("the key was forgotten at this moment".to_owned());
+                return ApiFailure::Silent("the key was forgotten at this moment".to_owned());
             }
             fault
         })?;
@@ -318,7 +322,7 @@ async fn locate(topic: &NatsTopic, id: &str) -> Result<u64, Fault> {
 }
 
 /// One try: one message, or one batch. The first record's index, and whether it was there before.
-async fn send_once(topic: &NatsTopic, together: &[PendingAppend]) -> Result<(u64, bool), Fault> {
+async fn send_once(topic: &NatsTopic, together: &[PendingAppend]) -> Result<(u64, bool), ApiFailure> {
     let link = &topic.link;
     let subject = &topic.names.subject;
     let count: usize = together.iter().map(|one| one.records.len()).sum();
@@ -340,7 +344,7 @@ async fn send_once(topic: &NatsTopic, together: &[PendingAppend]) -> Result<(u64
             }
             if number < count {
                 let sent = link.client.publish_with_headers(subject.clone(), headers, record.clone());
-                sent.await.map_err(|error| Fault::Silent(error.to_string()))?;
+                sent.await.map_err(|error| ApiFailure::Silent(error.to_string()))?;
                 continue;
             }
             if count > 1 {
@@ -352,7 +356,7 @@ async fn send_once(topic: &NatsTopic, together: &[PendingAppend]) -> Result<(u64
             return Ok((last.saturating_sub(before), repeated));
         }
     }
-    Err(Fault::Silent("nothing to send".to_owned()))
+    Err(ApiFailure::Silent("nothing to send".to_owned()))
 }
 
 /// Publishes a message and waits for the stream's word. Its index, and whether it was there before.
@@ -361,15 +365,15 @@ pub async fn publish(
     subject: &str,
     headers: HeaderMap,
     payload: Bytes,
-) -> Result<(u64, bool), Fault> {
+) -> Result<(u64, bool), ApiFailure> {
     let heard = link.request(subject, headers, payload, TRY_WITHIN).await?;
     let mut heard: Value = serde_json::from_slice(&heard.payload)
-        .map_err(|error| Fault::Silent(format!("an answer that is no JSON: {error}")))?;
+        .map_err(|error| ApiFailure::Silent(format!("an answer that is no JSON: {error}")))?;
     if let Some(error) = heard.get_mut("error").map(Value::take) {
-        return Err(Fault::Refused(api::read(error)?));
+        return Err(ApiFailure::Refused(api::read(error)?));
     }
     let sequence = heard["seq"].as_u64().filter(|sequence| *sequence > 0);
-    let sequence = sequence.ok_or_else(|| Fault::Silent("an answer without a sequence".to_owned()))?;
+    let sequence = sequence.ok_or_else(|| ApiFailure::Silent("an answer without a sequence".to_owned()))?;
     Ok((sequence - 1, heard["duplicate"].as_bool().unwrap_or(false)))
 }
 

@@ -168,7 +168,7 @@ struct Consumer {
 }
 
 impl Consumer {
-    async fn open(topic: &NatsTopic, next: u64) -> Result<Consumer, api::Fault> {
+    async fn open(topic: &NatsTopic, next: u64) -> Result<Consumer, api::ApiFailure> {
         let inbox = topic.link.client.new_inbox();
         let config = json!({
             "deliver_policy": "by_start_sequence",
@@ -236,10 +236,10 @@ pub async fn open_push(
     stream: &str,
     inbox: String,
     policy: serde_json::Value,
-) -> Result<(Subscriber, u64), api::Fault> {
+) -> Result<(Subscriber, u64), api::ApiFailure> {
     let link = owner.link();
     let subscribed = link.client.subscribe(inbox.clone()).await;
-    let messages = subscribed.map_err(|error| api::Fault::Silent(error.to_string()))?;
+    let messages = subscribed.map_err(|error| api::ApiFailure::Silent(error.to_string()))?;
     let mut config = json!({
         "deliver_subject": inbox,
         "ack_policy": "none",

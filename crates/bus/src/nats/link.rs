@@ -1,8 +1,8 @@
 //! The way to the servers: one connection of many, kept up by the client, with an eye on whether anybody
 //! answers.
 
-use super::api::{self, Fault};
-use super::{Credentials, Options, SERVER_VERSION_MIN, lock};
+use super::api::{self, ApiFailure};
+use super::{Credentials, NatsOptions, SERVER_VERSION_MIN, lock};
 use crate::BusError;
 use async_nats::{Client, ConnectOptions, Event, HeaderMap, Message, Request, RequestErrorKind, ServerAddr};
 use bytes::Bytes;
@@ -32,7 +32,7 @@ const APPEND_TIMES_MAX: usize = 1_000;
 
 /// The connection and what all topics share.
 pub struct NatsLink {
-    pub options: Options,
+    pub options: NatsOptions,
     pub client: Client,
     handle: Handle,
     /// Raised with every new connection.
@@ -49,7 +49,7 @@ pub struct NatsLink {
 
 impl NatsLink {
     /// Connects and looks who is there.
-    pub fn open(handle: &Handle, url: &str, mut options: Options) -> Result<Arc<NatsLink>, BusError> {
+    pub fn open(handle: &Handle, url: &str, mut options: NatsOptions) -> Result<Arc<NatsLink>, BusError> {
         let (servers, who) = addresses(url)?;
         if let (Credentials::Address, Some(who)) = (&options.credentials, who) {
             options.credentials = who;
@@ -100,9 +100,9 @@ impl NatsLink {
         headers: HeaderMap,
         payload: Bytes,
         within: Duration,
-    ) -> Result<Message, Fault> {
+    ) -> Result<Message, ApiFailure> {
         if self.is_closed() {
-            return Err(Fault::Closed);
+            return Err(ApiFailure::Closed);
         }
         let mut request = Request::new().payload(payload).timeout(Some(within));
         if !headers.is_empty() {
@@ -114,10 +114,10 @@ impl NatsLink {
         match tokio::time::timeout(within + within, sent).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => {
-                Err(Fault::Silent("no server is responsible at the moment".to_owned()))
+                Err(ApiFailure::Silent("no server is responsible at the moment".to_owned()))
             }
-            Ok(Err(error)) => Err(Fault::Silent(error.to_string())),
-            Err(_) => Err(Fault::Silent("no connection".to_owned())),
+            Ok(Err(error)) => Err(ApiFailure::Silent(error.to_string())),
+            Err(_) => Err(ApiFailure::Silent("no connection".to_owned())),
         }
     }
 
@@ -212,7 +212,7 @@ fn decoded(text: &str) -> String {
 async fn connect(
     handle: Handle,
     servers: Vec<ServerAddr>,
-    options: Options,
+    options: NatsOptions,
 ) -> Result<Arc<NatsLink>, BusError> {
     let (epoch_sender, epoch) = watch::channel(0);
     let until = Instant::now() + options.connected_within;
@@ -272,7 +272,10 @@ fn whole(error: &dyn std::error::Error) -> String {
     text
 }
 
-async fn asked_of_client(options: &Options, epoch: watch::Sender<u64>) -> Result<ConnectOptions, BusError> {
+async fn asked_of_client(
+    options: &NatsOptions,
+    epoch: watch::Sender<u64>,
+) -> Result<ConnectOptions, BusError> {
     let unreadable =
         |error: std::io::Error| BusError::Unreachable { why: format!("reading the credentials: {error}") };
     let mut asked = ConnectOptions::new()

@@ -89,7 +89,7 @@ impl std::fmt::Debug for Credentials {
 
 /// How the way to the servers is protected.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tls {
+pub struct NatsTls {
     /// Nothing goes over the wire in the clear. A server that asks for TLS gets it anyway.
     pub required: bool,
     /// Authorities to trust besides the system's: a PEM file.
@@ -100,7 +100,7 @@ pub struct Tls {
 
 /// How a bus over NATS is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct NatsOptions {
     /// On how many servers each record is: 1, 3 or 5.
     pub replicas: usize,
     /// What the names of all streams begin with: `[A-Za-z0-9_-]`, at most [`name::PREFIX_OCTETS_MAX`] octets.
@@ -116,20 +116,20 @@ pub struct Options {
     /// Who we are to the servers.
     pub credentials: Credentials,
     /// How the way to them is protected.
-    pub tls: Tls,
+    pub tls: NatsTls,
     /// How long the first connection is tried.
     pub connected_within: Duration,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for NatsOptions {
+    fn default() -> NatsOptions {
+        NatsOptions {
             replicas: 1,
             prefix: "campanile".to_owned(),
             lease: LEASE,
             durability: Durability::Os,
             credentials: Credentials::default(),
-            tls: Tls::default(),
+            tls: NatsTls::default(),
             connected_within: ANSWERED_WITHIN,
         }
     }
@@ -142,7 +142,7 @@ impl Default for Options {
 /// # Errors
 /// [`BusError::Unreachable`] if no server answers in time, or refuses who we are; [`BusError::Unfit`] if a
 /// server is too old, has no JetStream, or cannot keep what is asked.
-pub fn open(url: &str, options: Options) -> Result<Arc<dyn Bus>, BusError> {
+pub fn open(url: &str, options: NatsOptions) -> Result<Arc<dyn Bus>, BusError> {
     Ok(Arc::new(Nats::open(url, options)?))
 }
 
@@ -160,7 +160,7 @@ pub struct Nats {
 
 impl Nats {
     /// Opens the bus: see [`open`].
-    pub fn open(url: &str, options: Options) -> Result<Nats, BusError> {
+    pub fn open(url: &str, options: NatsOptions) -> Result<Nats, BusError> {
         name::check_prefix(&options.prefix)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)

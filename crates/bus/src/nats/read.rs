@@ -1,7 +1,7 @@
 //! Reads from the servers: direct gets in batches (ADR-31). Any replica answers them, also one that is behind
 //! its leader; so an answer that ends before what is known to be there is asked for again.
 
-use super::api::{Fault, TRY_AGAIN_AFTER, TRY_WITHIN};
+use super::api::{ApiFailure, TRY_AGAIN_AFTER, TRY_WITHIN};
 use super::topic::NatsTopic;
 use super::{ANSWERED_WITHIN, stream};
 use crate::{BusError, Record};
@@ -63,9 +63,9 @@ async fn one_batch(
     from: u64,
     records_max: usize,
     octets_max: usize,
-) -> Result<Vec<Record>, Fault> {
+) -> Result<Vec<Record>, ApiFailure> {
     let link = &topic.link;
-    let silent = |error: &dyn std::fmt::Display| Fault::Silent(error.to_string());
+    let silent = |error: &dyn std::fmt::Display| ApiFailure::Silent(error.to_string());
     let inbox = link.client.new_inbox();
     let mut answers = link.client.subscribe(inbox.clone()).await.map_err(|error| silent(&error))?;
     let question = json!({ "seq": from + 1, "batch": records_max, "max_bytes": octets_max });
@@ -77,7 +77,11 @@ async fn one_batch(
         let next = tokio::time::timeout(TRY_WITHIN, answers.next()).await;
         let Ok(Some(message)) = next else {
             // What came is whole and in order; the rest is another read's.
-            return if records.is_empty() { Err(Fault::Silent("no answer".to_owned())) } else { Ok(records) };
+            return if records.is_empty() {
+                Err(ApiFailure::Silent("no answer".to_owned()))
+            } else {
+                Ok(records)
+            };
         };
         match message.status {
             None | Some(StatusCode::OK) => {}
@@ -86,14 +90,14 @@ async fn one_batch(
             Some(status) => {
                 let words = message.description.unwrap_or_default();
                 return if records.is_empty() {
-                    Err(Fault::Silent(format!("{status} {words}")))
+                    Err(ApiFailure::Silent(format!("{status} {words}")))
                 } else {
                     Ok(records)
                 };
             }
         }
         let Some(index) = index(&message) else {
-            return Err(Fault::Silent("an answer without a sequence".to_owned()));
+            return Err(ApiFailure::Silent("an answer without a sequence".to_owned()));
         };
         records.push(Record { index, octets: message.payload });
         if records.len() == records_max {
@@ -109,7 +113,7 @@ fn index(message: &Message) -> Option<u64> {
 }
 
 /// The key under which the record at an index was appended, as the stream's leader has it.
-pub async fn message_id(topic: &NatsTopic, index: u64) -> Result<Option<String>, Fault> {
+pub async fn message_id(topic: &NatsTopic, index: u64) -> Result<Option<String>, ApiFailure> {
     let question = json!({ "seq": index + 1 });
     let subject = format!("$JS.API.STREAM.MSG.GET.{}", topic.names.stream);
     let answer = match super::api::ask_once(&topic.link, &subject, &question).await {

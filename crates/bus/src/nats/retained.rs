@@ -1,11 +1,11 @@
 //! A retained topic: a stream that keeps the last message of each subject, and a copy in memory that follows
 //! it. After any gap the copy is compared with all that is there, so that what was removed meanwhile goes.
 
-use super::api::{Fault, TRY_AGAIN_AFTER};
+use super::api::{ApiFailure, TRY_AGAIN_AFTER};
 use super::append::publish;
 use super::follow::{AckSubject, Linked, control, open_push};
 use super::link::NatsLink;
-use super::stream::{self, Limits};
+use super::stream::{self, LimitsPolicy};
 use super::{ANSWERED_WITHIN, name};
 use crate::{BusError, RECORD_OCTETS_MAX, RETAINED_KEYS_MAX, Retained};
 use async_nats::{HeaderMap, Message, Subscriber};
@@ -92,7 +92,7 @@ impl NatsRetained {
         let names = name::retained(&link.options.prefix, name)?;
         let wanted = stream::of_retained(link, &names, name);
         let own = link.clone();
-        link.block(async move { stream::open(&own, &wanted, Limits::Stay).await })?;
+        link.block(async move { stream::open(&own, &wanted, LimitsPolicy::Stay).await })?;
         let retained = Arc::new_cyclic(|me| NatsRetained {
             link: link.clone(),
             name: name.to_owned(),
@@ -229,9 +229,9 @@ struct Copy {
 }
 
 impl Copy {
-    async fn open(retained: &NatsRetained) -> Result<Copy, Fault> {
+    async fn open(retained: &NatsRetained) -> Result<Copy, ApiFailure> {
         let state = stream::state(&retained.link, &retained.names.stream, &retained.name).await;
-        let state = state.map_err(|error| Fault::Silent(error.to_string()))?;
+        let state = state.map_err(|error| ApiFailure::Silent(error.to_string()))?;
         let inbox = retained.link.client.new_inbox();
         let policy = json!({
             "deliver_policy": "last_per_subject",

@@ -1,6 +1,6 @@
 //! Streams: made or found, compared with what was asked, changed where they may be.
 
-use super::api::{self, Fault, code};
+use super::api::{self, ApiFailure, code};
 use super::link::NatsLink;
 use super::{ANSWERED_WITHIN, name};
 use crate::{BusError, Retention, TopicSettings};
@@ -96,7 +96,7 @@ pub fn nanoseconds(time: Duration) -> u64 {
 
 /// What becomes of a stream's limits when it is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limits {
+pub enum LimitsPolicy {
     /// They become what is asked now.
     Change,
     /// They stay what they are.
@@ -112,7 +112,7 @@ const LIMITS: [&str; 4] = ["max_msgs", "max_bytes", "max_age", "duplicate_window
 
 /// Makes the stream, or finds it made; several processes may do this at once. What it is kept as then is
 /// compared with what was asked.
-pub async fn open(link: &NatsLink, wanted: &Value, limits: Limits) -> Result<StreamState, BusError> {
+pub async fn open(link: &NatsLink, wanted: &Value, limits: LimitsPolicy) -> Result<StreamState, BusError> {
     let name = wanted["name"].as_str().unwrap_or_default();
     let topic = wanted["metadata"][METADATA_NAME].as_str().unwrap_or_default();
     let until = Instant::now() + ANSWERED_WITHIN;
@@ -132,7 +132,7 @@ pub async fn open(link: &NatsLink, wanted: &Value, limits: Limits) -> Result<Str
             {
                 tokio::time::sleep(api::TRY_AGAIN_AFTER).await;
             }
-            Err(fault) if matches!(&fault, Fault::Refused(refusal) if (400..=500).contains(&refusal.code)) => {
+            Err(fault) if matches!(&fault, ApiFailure::Refused(no) if (400..=500).contains(&no.code)) => {
                 let said = fault.into_error(topic);
                 return Err(match said {
                     BusError::Io { topic, why } => {
@@ -150,8 +150,8 @@ async fn open_once(
     link: &NatsLink,
     name: &str,
     wanted: &Value,
-    limits: Limits,
-) -> Result<(Value, StreamState), Fault> {
+    limits: LimitsPolicy,
+) -> Result<(Value, StreamState), ApiFailure> {
     let found = match api::ask_once(link, &format!("$JS.API.STREAM.INFO.{name}"), &Value::Null).await {
         Err(fault) if fault.is(code::STREAM_NOT_FOUND) => {
             api::ask_once(link, &format!("$JS.API.STREAM.CREATE.{name}"), wanted).await?
@@ -164,18 +164,18 @@ async fn open_once(
     parts(api::ask_once(link, &format!("$JS.API.STREAM.UPDATE.{name}"), &changed).await?)
 }
 
-fn parts(mut answer: Value) -> Result<(Value, StreamState), Fault> {
+fn parts(mut answer: Value) -> Result<(Value, StreamState), ApiFailure> {
     let state = api::read(answer["state"].take())?;
     Ok((answer["config"].take(), state))
 }
 
 /// The configuration as it must become, if what may be changed is not as asked: how long records are kept,
 /// and on how many servers at least.
-fn changed(wanted: &Value, found: &Value, limits: Limits) -> Option<Value> {
+fn changed(wanted: &Value, found: &Value, limits: LimitsPolicy) -> Option<Value> {
     let mut changed = found.clone();
     let mut is_changed = false;
     for field in LIMITS {
-        if limits == Limits::Change && found[field] != wanted[field] {
+        if limits == LimitsPolicy::Change && found[field] != wanted[field] {
             changed[field] = wanted[field].clone();
             is_changed = true;
         }
@@ -189,14 +189,14 @@ fn changed(wanted: &Value, found: &Value, limits: Limits) -> Option<Value> {
 
 /// An old server drops silently what it does not know, and an operator may have made the stream: so all that
 /// was asked must stand in what came back.
-fn check(topic: &str, wanted: &Value, found: &Value, limits: Limits) -> Result<(), BusError> {
+fn check(topic: &str, wanted: &Value, found: &Value, limits: LimitsPolicy) -> Result<(), BusError> {
     let Some(fields) = wanted.as_object() else { return Ok(()) };
     for (field, value) in fields {
         let is_so = match field.as_str() {
             "num_replicas" => found[field].as_u64() >= value.as_u64(),
             // Servers add fields of their own there.
             "metadata" => found[field][METADATA_NAME] == value[METADATA_NAME],
-            limit if LIMITS.contains(&limit) && limits == Limits::Stay => true,
+            limit if LIMITS.contains(&limit) && limits == LimitsPolicy::Stay => true,
             _ => found[field] == *value,
         };
         if !is_so {
@@ -289,11 +289,11 @@ mod tests {
             json!({"name": "s", "allow_atomic": true, "num_replicas": 3, "metadata": {"campanile": "t"}});
         let whole = json!({"name": "s", "allow_atomic": true, "num_replicas": 5,
             "metadata": {"campanile": "t", "_nats.level": "2"}, "sealed": false});
-        check("t", &wanted, &whole, Limits::Change).expect("all that was asked, and more");
+        check("t", &wanted, &whole, LimitsPolicy::Change).expect("all that was asked, and more");
         for field in ["allow_atomic", "num_replicas", "metadata"] {
             let mut lost = whole.clone();
             lost.as_object_mut().expect("an object").remove(field);
-            let error = check("t", &wanted, &lost, Limits::Change).expect_err("lost");
+            let error = check("t", &wanted, &lost, LimitsPolicy::Change).expect_err("lost");
             assert!(matches!(&error, BusError::Unfit { why } if why.contains(field)), "{error}");
         }
     }
@@ -304,12 +304,12 @@ mod tests {
             json!({"max_msgs": 5, "max_bytes": -1, "max_age": 0, "duplicate_window": 1, "num_replicas": 1});
         let mut found = wanted.clone();
         found["extra"] = json!("kept");
-        assert_eq!(changed(&wanted, &found, Limits::Change), None);
+        assert_eq!(changed(&wanted, &found, LimitsPolicy::Change), None);
         found["num_replicas"] = json!(3);
-        assert_eq!(changed(&wanted, &found, Limits::Change), None, "more servers than asked are well");
+        assert_eq!(changed(&wanted, &found, LimitsPolicy::Change), None, "more servers than asked are well");
         found["max_msgs"] = json!(7);
-        assert_eq!(super::changed(&wanted, &found, Limits::Stay), None);
-        let changed = changed(&wanted, &found, Limits::Change).expect("changed");
+        assert_eq!(super::changed(&wanted, &found, LimitsPolicy::Stay), None);
+        let changed = changed(&wanted, &found, LimitsPolicy::Change).expect("changed");
         assert_eq!(
             (&changed["max_msgs"], &changed["num_replicas"], &changed["extra"]),
             (&json!(5), &json!(3), &json!("kept"))

@@ -3,7 +3,7 @@
 use super::append::AppendQueue;
 use super::follow::{self, TopicTail};
 use super::link::NatsLink;
-use super::stream::{self, Limits};
+use super::stream::{self, LimitsPolicy};
 use super::{lock, name, read};
 use crate::{BusError, Durability, Keyed, Record, Topic, TopicSettings};
 use futures_util::future::BoxFuture;
@@ -72,7 +72,7 @@ impl NatsTopic {
     ) -> Result<Arc<NatsTopic>, BusError> {
         let names = name::topic(&link.options.prefix, name)?;
         let wanted = stream::of_topic(link, &names, name, settings.unwrap_or(&TopicSettings::default()));
-        let limits = if settings.is_some() { Limits::Change } else { Limits::Stay };
+        let limits = if settings.is_some() { LimitsPolicy::Change } else { LimitsPolicy::Stay };
         let own = link.clone();
         let state = link.block(async move { stream::open(&own, &wanted, limits).await })?;
         if let Some(before) = before {

@@ -86,7 +86,7 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     Udp(Udp),
     /// Print the version
     #[command(after_help = "Examples:\n  campanile version\n  campanile version --format json")]
-    Version(Version),
+    Version(VersionArgs),
 }
 
 /// `campanile bench`: all arguments are the other program's.
@@ -501,14 +501,14 @@ pub(crate) struct ListTokens {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sim {
     #[command(flatten)]
-    Built(Box<sim::Command>),
+    Built(Box<sim::SimCommand>),
     /// A pager terminal; not built yet
     #[command(hide = true)]
     Pager(Anything),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Version {
+pub(crate) struct VersionArgs {
     #[command(flatten)]
     pub format: FormatArgs,
 }

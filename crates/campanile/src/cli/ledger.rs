@@ -33,7 +33,7 @@ impl OpenedLedger {
         let StoragePlace::Shared(servers) = config.setup(&args.data).map_err(failed)?.kept else {
             return Ok(here());
         };
-        let options = store::postgres::Options { sweep: false, ..servers.postgres.clone() };
+        let options = store::postgres::PostgresOptions { sweep: false, ..servers.postgres.clone() };
         let store = store::postgres::open(servers.store.reveal(), &options).map_err(failed)?;
         store.ledger_log().map(OpenedLedger::Shared).ok_or_else(|| failed("this database has none"))
     }
@@ -73,7 +73,7 @@ pub(super) fn audit(args: &LedgerAudit) -> Outcome {
     let report = OpenedLedger::by(&args.books)?.audit().map_err(failed)?;
     let text = match args.format.is_json() {
         true => serde_json::to_string(&report).map_err(|error| Failure::Failed(error.to_string()))? + "\n",
-        false => told(&report),
+        false => report_text(&report),
     };
     print(&text)?;
     match report.is_exact() {
@@ -133,7 +133,7 @@ fn lost(shard: usize, gone: &Gone) -> String {
 }
 
 /// For people.
-fn told(report: &Report) -> String {
+fn report_text(report: &Report) -> String {
     let mut text = format!(
         "{} accounts in {} shards, {} entries\n\
          charged {}, refunded {}, paid in {}, owed by emergencies {}, used and never paid {}\n\

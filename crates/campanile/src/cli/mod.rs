@@ -174,7 +174,7 @@ fn summary(config: &config::Config) -> String {
     format!("{count} route{plural}, the HTTP door on {}{smtp}", config.http.listen)
 }
 
-fn said_version(version: &args::Version) -> Outcome {
+fn said_version(version: &args::VersionArgs) -> Outcome {
     let number = env!("CARGO_PKG_VERSION");
     if version.format.is_json() {
         return print(&format!("{}\n", serde_json::json!({"name": "campanile", "version": number})));

@@ -51,11 +51,11 @@ pub(super) async fn import(import: Import) -> Outcome {
     if !is_told {
         return Err(Failure::Failed(sentence(status, &text)));
     }
-    told(&answer, status.is_success(), import.format.is_json())
+    import_outcome(&answer, status.is_success(), import.format.is_json())
 }
 
 /// What became of the import.
-fn told(answer: &Value, is_success: bool, json: bool) -> Outcome {
+fn import_outcome(answer: &Value, is_success: bool, json: bool) -> Outcome {
     let problems = answer["problems"].as_array().map(Vec::as_slice).unwrap_or_default();
     let count = answer["problem_count"].as_u64().unwrap_or(problems.len() as u64);
     let imported = answer["imported"].as_u64().unwrap_or(0);

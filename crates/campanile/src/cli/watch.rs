@@ -34,8 +34,8 @@ pub(super) async fn follow(client: &ApiClient, id: &str, mut screen: Screen) -> 
     let mut broken = 0;
     loop {
         let why = match listen(client, id, &mut screen, &mut broken).await? {
-            End::Over => return Ok(()),
-            End::Broken(why, after) => {
+            StreamEnd::Over => return Ok(()),
+            StreamEnd::Broken(why, after) => {
                 broken += 1;
                 if broken > RETRIES_MAX {
                     return Err(Failure::Failed(format!("the stream of events broke: {why}")));
@@ -50,14 +50,19 @@ pub(super) async fn follow(client: &ApiClient, id: &str, mut screen: Screen) -> 
     }
 }
 
-enum End {
+enum StreamEnd {
     /// The alert is over.
     Over,
     /// The stream ended before; how long the server asks to wait.
     Broken(String, Option<Duration>),
 }
 
-async fn listen(client: &ApiClient, id: &str, screen: &mut Screen, broken: &mut u32) -> Result<End, Failure> {
+async fn listen(
+    client: &ApiClient,
+    id: &str,
+    screen: &mut Screen,
+    broken: &mut u32,
+) -> Result<StreamEnd, Failure> {
     let path = format!("/api/v1/alerts/{}/events", segment(id));
     let request = client.request(Method::GET, &path).header(ACCEPT, "text/event-stream");
     let mut response = match request.send().await {
@@ -65,32 +70,32 @@ async fn listen(client: &ApiClient, id: &str, screen: &mut Screen, broken: &mut 
         Ok(response) => return refused(response).await,
         // The first try tells whether there is a server at all.
         Err(error) if *broken == 0 => return Err(client.unreachable(&error)),
-        Err(error) => return Ok(End::Broken(error.to_string(), None)),
+        Err(error) => return Ok(StreamEnd::Broken(error.to_string(), None)),
     };
     let mut events = Events::default();
     loop {
         let piece = match tokio::time::timeout(SILENCE_MAX, response.chunk()).await {
             Ok(Ok(Some(piece))) => piece,
-            Ok(Ok(None)) => return Ok(End::Broken("it ended".to_owned(), None)),
-            Ok(Err(error)) => return Ok(End::Broken(error.to_string(), None)),
-            Err(_) => return Ok(End::Broken("silence".to_owned(), None)),
+            Ok(Ok(None)) => return Ok(StreamEnd::Broken("it ended".to_owned(), None)),
+            Ok(Err(error)) => return Ok(StreamEnd::Broken(error.to_string(), None)),
+            Err(_) => return Ok(StreamEnd::Broken("silence".to_owned(), None)),
         };
         for event in events.feed(&piece)? {
             *broken = 0;
             screen.show(&event)?;
             if event.name == "done" {
-                return Ok(End::Over);
+                return Ok(StreamEnd::Over);
             }
         }
     }
 }
 
 /// A server that is busy or starting is asked again; another refusal ends it.
-async fn refused(response: Response) -> Result<End, Failure> {
+async fn refused(response: Response) -> Result<StreamEnd, Failure> {
     let (status, wait) = (response.status(), retry_after(response.headers()));
     let words = sentence(status, &response.text().await.unwrap_or_default());
     match status {
-        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => Ok(End::Broken(words, wait)),
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => Ok(StreamEnd::Broken(words, wait)),
         _ => Err(Failure::Failed(words)),
     }
 }

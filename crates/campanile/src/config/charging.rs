@@ -134,7 +134,7 @@ impl FinalUnit {
     }
 
     /// What of it the server tells.
-    pub fn told(&self) -> FinalUnits {
+    pub fn final_units(&self) -> FinalUnits {
         FinalUnits {
             redirect: self.redirect.clone(),
             rules: self.rules.clone(),
@@ -316,7 +316,7 @@ impl Check<'_> {
                 "at most 32 where processes share PostgreSQL: each is a connection of each process",
             ),
         );
-        if let Err((key, why)) = charging.final_unit.told().check(charging.final_unit.action()) {
+        if let Err((key, why)) = charging.final_unit.final_units().check(charging.final_unit.action()) {
             self.add(&format!("charging.final_unit.{key}"), why);
         }
         self.check(

@@ -110,7 +110,8 @@ impl Diameter {
             window: self.window,
             watchdog: self.watchdog,
             reconnect: self.reconnect,
-            final_units: charging.map_or_else(FinalUnits::default, |charging| charging.final_unit.told()),
+            final_units: charging
+                .map_or_else(FinalUnits::default, |charging| charging.final_unit.final_units()),
         }
     }
 }

@@ -24,11 +24,11 @@ pub use edge::{Edge, EdgeSite};
 pub use platforms::{Keyword, Platform, Smpp, SmppClient};
 pub use route::Route;
 pub use sections::*;
-pub use settings::{Place, Problem, Problems};
+pub use settings::{Place, Problems, SettingsProblem};
 pub use topics::Topics;
 
 use check::Check;
-use settings::{Format, Section};
+use settings::{Section, ValueFormat};
 use std::collections::BTreeMap;
 use std::path::Path;
 

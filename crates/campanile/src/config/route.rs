@@ -2,7 +2,7 @@
 
 use gateway::route_keys::RouteKeys;
 use gateway::{AnyRoute, Gateway, Surroundings, registry};
-use settings::{AnySection, Format, Node, Outline, Problems, Schema, Section, Table, Variant};
+use settings::{AnySection, Node, Outline, Problems, Schema, Section, Table, ValueFormat, Variant};
 
 /// One `[[route]]`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -34,7 +34,7 @@ fn variant(gateway: &&dyn Gateway) -> Variant {
     Variant { tag: ("channel", name), shared, outline: gateway.keys().outline() }
 }
 
-impl Format for Route {
+impl ValueFormat for Route {
     type Value = Route;
 
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Route> {
@@ -103,7 +103,7 @@ impl Route {
     ///
     /// # Errors
     /// A section that is missing beside it.
-    pub fn settings(&self, around: &Surroundings) -> Option<Result<AnyRoute, gateway::Problem>> {
+    pub fn settings(&self, around: &Surroundings) -> Option<Result<AnyRoute, gateway::RouteProblem>> {
         let (gateway, own) = (registry::of(self.common.channel?)?, self.own.as_ref()?);
         Some(gateway.settings(&self.common, own, around))
     }

@@ -88,19 +88,23 @@ impl Config {
         let below = |file: &Option<PathBuf>| file.as_ref().map(|file| data.join(file));
         StoragePlace::Shared(Box::new(SharedServers {
             store: self.store.url.clone(),
-            postgres: store::postgres::Options {
+            postgres: store::postgres::PostgresOptions {
                 connections: self.store.connections as usize,
                 spool: data.to_owned(),
-                ..store::postgres::Options::default()
+                ..store::postgres::PostgresOptions::default()
             },
             bus: bus.url.clone(),
-            nats: bus::nats::Options {
+            nats: bus::nats::NatsOptions {
                 prefix: bus.prefix.clone(),
                 replicas: bus.replicas as usize,
                 lease: self.node.lease,
                 credentials: self.nats_credentials(data),
-                tls: bus::nats::Tls { required: bus.tls, roots: below(&bus.ca_file), ..Default::default() },
-                ..bus::nats::Options::default()
+                tls: bus::nats::NatsTls {
+                    required: bus.tls,
+                    roots: below(&bus.ca_file),
+                    ..Default::default()
+                },
+                ..bus::nats::NatsOptions::default()
             },
             node: self.node_setup(),
         }))
@@ -182,9 +186,9 @@ fn way(route: &Route, around: &Surroundings) -> Option<Result<ConfiguredRoute, S
 
 /// The machine's name, in the letters a node's name may have.
 fn machine_name() -> String {
-    let told = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let fits = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let name: String = told.trim().chars().filter(fits).take(40).collect();
+    let name: String = hostname.trim().chars().filter(fits).take(40).collect();
     if name.is_empty() { "node".to_owned() } else { name }
 }
 

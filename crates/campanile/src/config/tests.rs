@@ -548,7 +548,10 @@ fn a_route_tells_its_gateway_and_the_engine_what_they_need() {
     assert_eq!(sms.languages, [Language::Spanish, Language::Urdu]);
     assert_eq!(sms.tls.unwrap().server_name.as_deref(), Some("smsc"));
     let mail = settings(1).get::<gateway::mail::MailRoute>().cloned().unwrap();
-    assert_eq!((mail.address.as_str(), mail.drill, mail.tls), ("r:25", true, gateway::mail::Tls::StartTls));
+    assert_eq!(
+        (mail.address.as_str(), mail.drill, mail.tls),
+        ("r:25", true, gateway::mail::TlsMode::StartTls)
+    );
     assert_eq!(mail.domain.as_deref(), Some("reply.b.se"));
     let records: Vec<_> = config.route.iter().filter_map(Route::record).collect();
     assert!(records[0].receipts && !records[1].receipts);

@@ -35,7 +35,7 @@ const SHOWN: usize = 100;
 
 /// What the command line says.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ChargingDemoOptions {
     /// Where the HTTP door listens.
     pub listen: SocketAddr,
     /// Where the credit-control server listens.
@@ -49,7 +49,7 @@ pub struct Options {
 }
 
 /// Runs it; true if the account is what it must be.
-pub async fn run(options: Options) -> Result<bool, String> {
+pub async fn run(options: ChargingDemoOptions) -> Result<bool, String> {
     let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let server = RunningServer::open(setup(&options, folder.path())?, None).await?;
     let result = show(&server, &options).await;
@@ -64,7 +64,7 @@ pub async fn run(options: Options) -> Result<bool, String> {
     result
 }
 
-fn setup(options: &Options, folder: &Path) -> Result<crate::setup::Setup, String> {
+fn setup(options: &ChargingDemoOptions, folder: &Path) -> Result<crate::setup::Setup, String> {
     let realm = options.origin_host.split_once('.').map_or("", |(_, realm)| realm);
     let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
     let text = format!(
@@ -82,12 +82,12 @@ fn setup(options: &Options, folder: &Path) -> Result<crate::setup::Setup, String
 }
 
 fn api(server: &RunningServer) -> Result<DemoApi, String> {
-    let address = server.http.ok_or("the HTTP door is not open")?;
+    let address = server.http().ok_or("the HTTP door is not open")?;
     let token = server.admin_token.clone().ok_or("there is no token")?;
     Ok(DemoApi { url: format!("http://{address}"), token, client: reqwest::Client::new() })
 }
 
-async fn show(server: &RunningServer, options: &Options) -> Result<bool, String> {
+async fn show(server: &RunningServer, options: &ChargingDemoOptions) -> Result<bool, String> {
     let (api, server) = (api(server)?, server.diameter().0.ok_or("the credit-control server is not open")?);
     let realm = options.origin_host.split_once('.').map_or("", |(_, realm)| realm);
     println!("campanile demo --charging: a credit-control server, each account begins with {BALANCE}.\n");
@@ -189,15 +189,15 @@ impl<'r> DemoGateway<'r> {
     }
 
     async fn exchange(&mut self, request: &[u8]) -> Result<Vec<u8>, String> {
-        let said = |error: std::io::Error| format!("the connection to the server: {error}");
-        self.stream.write_all(request).await.map_err(said)?;
+        let describe = |error: std::io::Error| format!("the connection to the server: {error}");
+        self.stream.write_all(request).await.map_err(describe)?;
         let mut answer = Vec::new();
         loop {
             let whole = next_frame(&answer, MESSAGE_OCTETS_MAX).map_err(|error| error.to_string())?.is_some();
             if whole {
                 return Ok(answer);
             }
-            if self.stream.read_buf(&mut answer).await.map_err(said)? == 0 {
+            if self.stream.read_buf(&mut answer).await.map_err(describe)? == 0 {
                 return Err("the server closed the connection".to_owned());
             }
         }

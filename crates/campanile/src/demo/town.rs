@@ -145,7 +145,7 @@ pub fn counts(expected: &Expected) -> BTreeMap<&'static str, u64> {
 }
 
 /// The counts as the report tells them.
-pub fn told(counts: &Value) -> BTreeMap<&'static str, u64> {
+pub fn reported(counts: &Value) -> BTreeMap<&'static str, u64> {
     const NAMES: [&str; 10] = [
         "endpoints",
         "planned",

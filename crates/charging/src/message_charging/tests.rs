@@ -206,7 +206,7 @@ impl Charges {
         };
         let client = crate::server::start(config, ledger.clone(), Arc::default(), cores).await.unwrap();
         let path = folder.path().join("store");
-        let store = store::sqlite::open(&path, &store::sqlite::Options::default()).unwrap();
+        let store = store::sqlite::open(&path, &store::sqlite::SqliteOptions::default()).unwrap();
         let external = External::open(settings, None, &bus, store).await.unwrap();
         external.attach(client.charging_servers());
         let outcomes = bus.topic(OUTCOMES).unwrap();

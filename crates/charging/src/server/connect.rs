@@ -5,9 +5,9 @@ use super::Server;
 use super::ask::Asker;
 use super::config::{ConnectTo, PeerRule};
 use super::connection::{Alive, serve_begun};
-use diameter::peer::states::{Link, State};
+use diameter::peer::states::{Link, PeerState};
 use diameter::peer::watchdog::Watchdog;
-use diameter::peer::{Capabilities, Cause, Config, End, Order, Peer};
+use diameter::peer::{Capabilities, Cause, ConnectionConfig, End, Order, Peer};
 use net::{Cores, TlsClient};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -88,7 +88,7 @@ impl Remote {
     pub(super) fn new(
         rule: &PeerRule,
         to: &ConnectTo,
-        config: &Arc<Config>,
+        config: &Arc<ConnectionConfig>,
         seed: u64,
     ) -> Result<Arc<Remote>, String> {
         let tls = rule.tls.then(|| TlsClient::new(&to.tls)).transpose().map_err(|error| error.to_string())?;
@@ -213,7 +213,7 @@ impl Remote {
                 }
                 _ = removed.wait_for(|removed| *removed) => {
                     return self.change(|state| {
-                        if !matches!(state.peer.state(), State::ROpen(_)) {
+                        if !matches!(state.peer.state(), PeerState::ROpen(_)) {
                             state.peer.stop(Cause::DO_NOT_WANT_TO_TALK_TO_YOU, Instant::now());
                         }
                     });

@@ -9,7 +9,7 @@ use super::outgoing_requests::OutgoingRequests;
 use super::peers::{NotAdmitted, Transport};
 use super::request_dispatcher::RequestDispatcher;
 use crate::session_notifier::Mailbox;
-use diameter::peer::{Cause, Config, Connection, Event, Incoming, Start, Unanswered};
+use diameter::peer::{Cause, Connection, ConnectionConfig, Event, Incoming, Start, Unanswered};
 use net::{Link, Stream, drive};
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -37,7 +37,7 @@ impl Drop for Alive {
 /// Serves a connection that a peer began; `config` is of the address where it came in.
 pub(super) async fn serve_accepted(
     server: Arc<Server>,
-    config: Arc<Config>,
+    config: Arc<ConnectionConfig>,
     stream: Stream,
     peer: SocketAddr,
     transport: Transport,

@@ -39,7 +39,7 @@ use answer::Identity;
 use connect::Remote;
 use connection::serve_accepted;
 use diameter::dictionary::application;
-use diameter::peer::{Application, Config};
+use diameter::peer::{Application, ConnectionConfig};
 use ledger::shard_threads::Ledger;
 use net::{Cores, Listener, TlsServer};
 use peers::Peers;
@@ -77,9 +77,9 @@ impl std::error::Error for ServerError {}
 struct Server {
     ledger: Ledger,
     notifier: Arc<SessionNotifier>,
-    config: Arc<Config>,
+    config: Arc<ConnectionConfig>,
     /// Of connections that we begin.
-    connecting: Arc<Config>,
+    connecting: Arc<ConnectionConfig>,
     identity: Arc<Identity>,
     peers: Arc<Peers>,
     stop: watch::Sender<bool>,
@@ -242,7 +242,7 @@ impl Running {
     }
 
     /// Serves whoever connects here; `sctp` is the machine's settings where it is SCTP.
-    fn serve(&mut self, listener: Listener, tls: Option<TlsServer>, sctp: Option<Arc<Config>>) {
+    fn serve(&mut self, listener: Listener, tls: Option<TlsServer>, sctp: Option<Arc<ConnectionConfig>>) {
         let transport = match (&tls, &sctp) {
             (Some(_), _) => Transport::Tls,
             (None, Some(_)) => Transport::Sctp,
@@ -259,7 +259,7 @@ impl Running {
     }
 }
 
-fn machine(config: &ServerConfig) -> Config {
+fn machine(config: &ServerConfig) -> ConnectionConfig {
     let mut identity = diameter::peer::Identity::new(
         &config.origin_host,
         &config.origin_realm,
@@ -271,7 +271,7 @@ fn machine(config: &ServerConfig) -> Config {
     // looks for vendor and application together (Kamailio's cdp) finds no other way to us.
     let id = application::CREDIT_CONTROL;
     identity.applications.push(Application { id, is_accounting: false, vendor });
-    let mut machine = Config::new(identity);
+    let mut machine = ConnectionConfig::new(identity);
     machine.message_octets_max = config.message_octets_max;
     machine.owed_max = config.window;
     machine.tw = config.watchdog;
@@ -282,7 +282,7 @@ fn machine(config: &ServerConfig) -> Config {
 }
 
 /// As who begins a connection.
-fn connecting(config: &ServerConfig) -> Config {
+fn connecting(config: &ServerConfig) -> ConnectionConfig {
     let mut machine = machine(config);
     if let Some(name) = &config.connects_as {
         machine.identity.origin_host.clone_from(name);

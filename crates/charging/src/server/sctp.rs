@@ -3,14 +3,14 @@
 use super::ServerError;
 use diameter::frame::next_frame;
 use diameter::header::MESSAGE_OCTETS_MAX;
-use net::{Listener, Messages, probe_sctp};
+use net::{Listener, MessageFraming, probe_sctp};
 use std::net::SocketAddr;
 
 /// Diameter in the clear in a DATA chunk (RFC 6733, section 11.5).
 pub const PAYLOAD_PROTOCOL: u32 = 46;
 
 /// One Diameter message is one user message.
-pub const MESSAGES: Messages = Messages { payload_protocol: PAYLOAD_PROTOCOL, length };
+pub const MESSAGES: MessageFraming = MessageFraming { payload_protocol: PAYLOAD_PROTOCOL, length };
 
 /// Octets of the first message; 0 where there is no whole one.
 fn length(octets: &[u8]) -> usize {

@@ -7,7 +7,7 @@ use super::connection::SmppConnection;
 use super::message_control::MessageControl;
 use super::{Clock, SmppDeps};
 use bus::{Bus, Topic};
-use net::{Cores, End, Link, Listener, Stream, TlsServer, drive};
+use net::{Cores, DriveEnd, Link, Listener, Stream, TlsServer, drive};
 use records::INTAKE;
 use smpp::pdu::Version;
 use smpp::session::{self, Role, Session, WINDOW_MAX};
@@ -163,7 +163,7 @@ async fn connection(
     let mut session = Session::new(Role::Smsc, door.session(), Instant::now());
     let mut link = Link::new(stream);
     let mut worker = SmppConnection::new(door, peer, place, stopping);
-    if let End::Broken(error) = drive(&mut link, &mut session, &mut worker).await {
+    if let DriveEnd::Broken(error) = drive(&mut link, &mut session, &mut worker).await {
         tracing::debug!(%peer, %error, "a client's connection broke");
     }
     worker.close();

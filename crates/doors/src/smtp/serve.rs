@@ -4,7 +4,7 @@ use super::inbound_mail::InboundMailHandler;
 use super::tag::TaggedAddresses;
 use super::{MAIL_OCTETS_MAX, RECIPIENTS_MAX, SmtpConfig, SmtpDeps};
 use net::{Link, Listener, Stream};
-use smtp::server::{Event, Limits, Options, Server};
+use smtp::server::{ServerOptions, SessionLimits, SmtpServer, SmtpServerEvent};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -76,14 +76,17 @@ pub async fn serve(config: SmtpConfig, deps: SmtpDeps) -> Result<SmtpRunning, Sm
     let address = listener.address().map_err(cannot)?;
     let (stop, stopping) = watch::channel(false);
     let (cores, kept) = (Arc::clone(&deps.cores), Arc::clone(&deps.cores));
-    let limits =
-        Limits { mail_octets_max: MAIL_OCTETS_MAX, recipients_max: RECIPIENTS_MAX, ..Limits::default() };
-    let options = Options { hostname: config.domain.clone(), software: "Campanile", limits };
+    let limits = SessionLimits {
+        mail_octets_max: MAIL_OCTETS_MAX,
+        recipients_max: RECIPIENTS_MAX,
+        ..SessionLimits::default()
+    };
+    let options = ServerOptions { hostname: config.domain.clone(), software: "Campanile", limits };
     let ours = TaggedAddresses { domain: config.domain, tags: deps.tags };
     let task = tokio::spawn(async move {
         let mut stopped = stopping.clone();
         let each = move |stream: Stream, peer: SocketAddr| {
-            let server = Server::new(options.clone(), ours.clone(), Instant::now());
+            let server = SmtpServer::new(options.clone(), ours.clone(), Instant::now());
             let (handler, stopping) = (handler.clone(), stopping.clone());
             async move {
                 if let Err(error) = talk(Link::new(stream), server, &handler, stopping).await {
@@ -102,14 +105,14 @@ pub async fn serve(config: SmtpConfig, deps: SmtpDeps) -> Result<SmtpRunning, Sm
 /// One connection, until either side ends it.
 async fn talk(
     mut link: Link,
-    mut server: Server<TaggedAddresses>,
+    mut server: SmtpServer<TaggedAddresses>,
     handler: &InboundMailHandler,
     mut stopping: watch::Receiver<bool>,
 ) -> io::Result<()> {
     loop {
         let now = Instant::now();
         server.handle_timeout(now);
-        while let Some(Event::Mail(mail)) = server.poll_event() {
+        while let Some(SmtpServerEvent::Mail(mail)) = server.poll_event() {
             // The client waits for its reply, so nothing else of it waits here.
             let disposition = handler.handle(&mail).await;
             server.finish_mail(Instant::now(), disposition);
@@ -133,7 +136,7 @@ async fn talk(
     }
 }
 
-async fn last_words(mut link: Link, mut server: Server<TaggedAddresses>) -> io::Result<()> {
+async fn last_words(mut link: Link, mut server: SmtpServer<TaggedAddresses>) -> io::Result<()> {
     let write = async {
         loop {
             link.fill(&mut server);

@@ -8,7 +8,7 @@ use records::{AlertNo, AttemptRef, AttemptResult, Claim, EndpointNo, Intent, Lan
 use rustc_hash::FxHashMap;
 
 use super::segment_lease::SegmentLease;
-use crate::journal::recovery::{Seen, SegmentProgress};
+use crate::journal::recovery::{PartSet, SegmentProgress};
 
 /// A segment: its route, lane, and index.
 pub(crate) type SegmentKey = (Arc<str>, Lane, u64);
@@ -43,7 +43,7 @@ struct SegmentAccount {
     /// Entries, once somebody has said how many.
     entries: Option<u32>,
     intended_to: u32,
-    unresolved: BTreeMap<u32, Seen>,
+    unresolved: BTreeMap<u32, PartSet>,
     /// Said to be not tried by a process that did not know yet that it had lost the segment, before the owner
     /// came to them: they are planned again, so that the owner passes them over.
     given_back: BTreeSet<u32>,
@@ -152,7 +152,7 @@ impl Claims {
         let account = self.accounts.entry(place.clone()).or_default();
         account.intended_to = segment.entries.len() as u32;
         for (at, entry) in segment.entries.iter().enumerate() {
-            account.unresolved.insert(at as u32, Seen::default());
+            account.unresolved.insert(at as u32, PartSet::default());
             self.open.insert((segment.alert, entry.endpoint, entry.attempt), (place.clone(), at as u32));
         }
     }

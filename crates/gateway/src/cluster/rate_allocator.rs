@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bus::{Bus, BusError, Record, Retention, Topic, TopicSettings};
 use net::Cores;
-use pace::share::{Allotment, Ask, Grant, GrantedShare, Need};
+use pace::share::{Allotment, Grant, GrantedShare, Need, ShareRequest};
 use records::{RATES_ASKED, RATES_GRANTED, RateAsk, RateAsks, RateGrant, RateGrants};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -225,7 +225,7 @@ impl Term {
             _ => Need::Busy,
         };
         let RateAsk { number, rate, holds, leaves, .. } = *ask;
-        allotment.handle_input(&ask.node, Ask { number, rate, need, holds, leaves }, now);
+        allotment.handle_input(&ask.node, ShareRequest { number, rate, need, holds, leaves }, now);
     }
 
     /// All that is out.

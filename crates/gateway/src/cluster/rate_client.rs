@@ -129,13 +129,13 @@ impl Share {
     }
 }
 
-fn encode(node: &str, route: &str, ask: pace::share::Ask) -> RateAsk {
+fn encode(node: &str, route: &str, ask: pace::share::ShareRequest) -> RateAsk {
     let need = match ask.need {
         Need::Unable => 0,
         Need::Idle => 1,
         Need::Busy => 2,
     };
-    let pace::share::Ask { number, rate, holds, leaves, .. } = ask;
+    let pace::share::ShareRequest { number, rate, holds, leaves, .. } = ask;
     RateAsk { node: node.to_owned(), route: route.to_owned(), number, rate, need, holds, leaves }
 }
 

@@ -204,9 +204,9 @@ async fn a_rate_is_shared_over_a_bus_whoever_hands_it_out() {
 
 #[tokio::test]
 async fn a_rate_is_shared_over_nats() {
-    let server = servers::nats::Server::start();
+    let server = servers::nats::NatsServer::start();
     let open = || {
-        let options = bus::nats::Options { connected_within: PATIENCE, ..Default::default() };
+        let options = bus::nats::NatsOptions { connected_within: PATIENCE, ..Default::default() };
         bus::nats::open(&server.url(), options).unwrap()
     };
     share_a_rate([open(), open()]).await;

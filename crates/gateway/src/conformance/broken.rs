@@ -16,11 +16,11 @@ use settings::section;
 
 use super::{FarEnd, Manner, Message, checks};
 use crate::cluster::{RateShareView, Share};
-use crate::context::{GatewayContext, Problem, Stop};
+use crate::context::{GatewayContext, RouteProblem, Stop};
 use crate::dispatcher::{ChannelEncoder, Job, RateHolder, RouteDispatcher, RouteLimit};
 use crate::registry::{AnyRoute, ChannelGateway};
 use crate::route_keys::RouteKeys;
-use crate::route_loop::{Checked, RouteSessions, RouteSettings, Step};
+use crate::route_loop::{ChangeScope, Checked, RouteSessions, RouteSettings};
 use crate::surroundings::Surroundings;
 use crate::worker::Worker;
 
@@ -76,7 +76,7 @@ impl RouteSettings for MemoryRoute {
         &self.name
     }
 
-    fn problems(&self) -> Vec<Problem> {
+    fn problems(&self) -> Vec<RouteProblem> {
         Vec::new()
     }
 
@@ -92,8 +92,8 @@ impl RouteSettings for MemoryRoute {
         Duration::from_secs(30)
     }
 
-    fn step_to(&self, to: &MemoryRoute) -> Step {
-        if self == to { Step::None } else { Step::InPlace }
+    fn step_to(&self, to: &MemoryRoute) -> ChangeScope {
+        if self == to { ChangeScope::None } else { ChangeScope::InPlace }
     }
 }
 
@@ -105,8 +105,8 @@ impl<const FAULT: u8> ChannelGateway for Broken<FAULT> {
     // A repeatable channel.
     const CHANNEL: records::ChannelNumber = channels::EDGE;
 
-    fn settings(_: &RouteKeys, _: &NoKeys, _: &Surroundings) -> Result<MemoryRoute, Problem> {
-        Err(Problem { field: "channel", reason: "is of no configuration".to_owned() })
+    fn settings(_: &RouteKeys, _: &NoKeys, _: &Surroundings) -> Result<MemoryRoute, RouteProblem> {
+        Err(RouteProblem { field: "channel", reason: "is of no configuration".to_owned() })
     }
 
     fn far_end() -> BoxFuture<'static, Box<dyn FarEnd>> {
@@ -186,7 +186,7 @@ impl<const FAULT: u8> RouteSessions for MemorySessions<FAULT> {
     type Material = ();
     type Encoder = MemoryEncoder;
 
-    fn prepare(_: &MemoryRoute, _: &GatewayContext) -> Result<(), Vec<Problem>> {
+    fn prepare(_: &MemoryRoute, _: &GatewayContext) -> Result<(), Vec<RouteProblem>> {
         Ok(())
     }
 
@@ -224,7 +224,7 @@ impl<const FAULT: u8> RouteSessions for MemorySessions<FAULT> {
         self.worker.begin(|stop| writer.write(stop));
     }
 
-    async fn change(&mut self, _: Step, _: Checked<Self>) {}
+    async fn change(&mut self, _: ChangeScope, _: Checked<Self>) {}
 
     async fn end(self) {
         self.worker.end().await;

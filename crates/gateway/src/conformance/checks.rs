@@ -11,7 +11,7 @@ use records::{AttemptResult, Body, ControlState, NotTried, Outcome};
 use super::test_bus::{ROUTE, TestBus, until};
 use super::{FarEnd, Manner};
 use crate::cluster::RateAllocator;
-use crate::{Changed, Gateway, GatewayContext, Running};
+use crate::{Changed, Gateway, GatewayContext, RunningGateway};
 
 type Checked<'a> = BoxFuture<'a, Result<(), String>>;
 
@@ -28,7 +28,7 @@ fn start(
     far_end: &dyn FarEnd,
     rate: f64,
     context: &GatewayContext,
-) -> Result<Running, String> {
+) -> Result<RunningGateway, String> {
     start_in(ALONE, gateway, far_end, rate, context)
 }
 
@@ -38,7 +38,7 @@ fn start_in(
     far_end: &dyn FarEnd,
     rate: f64,
     context: &GatewayContext,
-) -> Result<Running, String> {
+) -> Result<RunningGateway, String> {
     let route = far_end.route(ROUTE, rate, process);
     gateway.start(&route, None, context).map_err(|problems| format!("does not start: {problems:?}"))
 }

@@ -159,7 +159,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
             over.into_iter().map(|place| (place, Pass::Over)).chain(refused).collect();
         passed.sort_unstable_by_key(|(place, _)| *place);
         leased.pass_over(passed);
-        leased.set_verdict(self.verdict(&leased));
+        leased.set_verdict(self.control.state_of(&leased.segment));
         let now = self.context.now();
         let mut state = self.state();
         let DispatcherState { queue, earlier, .. } = &mut *state;

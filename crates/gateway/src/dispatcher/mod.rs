@@ -18,28 +18,27 @@
 //! - What may not be sent any more (paused, stopped, expired, route down) comes back as not tried, and its
 //!   segment is acknowledged when all of that is durable.
 
+mod alert_control;
 mod credit_gate;
 mod health;
+mod health_topic;
 mod leased_segment;
 mod meter;
 mod outbox;
+mod outcome_appender;
 mod route_limit;
 mod segment_consumer;
+mod segment_topics;
 mod send_queue;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use bus::{BusError, Group, Retained};
+use bus::BusError;
 use pace::share::Need;
-use records::{
-    AttemptResult, AttemptResultRef, CONTROL, Control, ControlState, Lane, NotTried, Outcome, ROUTES,
-    Timestamp, segment_topic,
-};
+use records::{AttemptResult, AttemptResultRef, Lane, NotTried, Outcome, Timestamp};
 use tokio::sync::Notify;
 
 pub use leased_segment::{ChannelEncoder, Job, LeasedSegment};
@@ -47,23 +46,24 @@ pub(crate) use route_limit::{RateHolder, RouteLimit, begin_sharing};
 
 use crate::GatewayContext;
 use crate::cluster::{Claimed, RateShareView};
-use crate::context::SEGMENT_GROUP;
 use crate::journal::recovery::RouteProgress;
-use crate::journal::{Journal, OutcomeAppend, Ticket};
+use crate::journal::{OutcomeAppend, Ticket};
+use alert_control::AlertControl;
 use credit_gate::CreditGate;
 use health::Health;
+use health_topic::HealthTopic;
 use meter::RouteMeter;
-use outbox::OutcomeOutbox;
+use outcome_appender::OutcomeAppender;
+use segment_topics::SegmentTopics;
 use send_queue::{Intended, PassedOver, SendQueue, Settled};
 
 /// What is ready to be written is at most so much of the route's rate: what is intended is written soon, and
 /// an emergency does not wait for more.
 const AHEAD: Duration = Duration::from_millis(100);
-/// What the bus has not taken within this is kept on this machine meanwhile, and looked at again so often.
-const KEPT_AFTER: Duration = Duration::from_millis(500);
 /// But always so many units, so that the route need not wait for the disk.
 const AHEAD_UNITS_MIN: u32 = 2;
-/// What a feed must know of its route.
+
+/// Settings of a dispatcher, from its route's.
 #[derive(Debug, Clone)]
 pub struct DispatcherSettings {
     /// The route's name.
@@ -83,12 +83,11 @@ pub struct RouteDispatcher<C: ChannelEncoder> {
     route: String,
     context: GatewayContext,
     encoder: C,
-    journal: Journal,
-    outbox: Option<OutcomeOutbox>,
+    appender: OutcomeAppender,
     meter: RouteMeter,
-    control: Arc<dyn Retained>,
-    routes: Arc<dyn Retained>,
-    lanes: [Arc<dyn Group>; 3],
+    control: AlertControl,
+    health_topic: HealthTopic,
+    segments: SegmentTopics,
     state: Mutex<DispatcherState<C::Prepared>>,
     /// There may be something to append.
     work: Notify,
@@ -101,12 +100,6 @@ pub struct RouteDispatcher<C: ChannelEncoder> {
     listeners: Mutex<Vec<Arc<Notify>>>,
     /// See [`DispatcherSettings::down_after`].
     down_after: Duration,
-    /// Appends so far, and when it began, for their keys.
-    appends: AtomicU64,
-    opened: i64,
-    /// Acknowledged segments since that was last made durable.
-    acked: AtomicU64,
-    acked_octets: AtomicU64,
 }
 
 struct DispatcherState<P> {
@@ -114,7 +107,7 @@ struct DispatcherState<P> {
     health: Health,
     earlier: RouteProgress,
     control_seen: u64,
-    phase: Phase,
+    phase: DispatchPhase,
     /// Nothing is intended before: it could not be written yet, and a crash would leave it unknown.
     begins: Instant,
     /// The limit gives no credit, and nobody knows when it will: another process has it.
@@ -132,7 +125,10 @@ struct DispatcherState<P> {
 impl<P> DispatcherState<P> {
     /// What is intended must be about to be written: a session can send, and the limit gives credit.
     fn may_intend(&self, now: Instant) -> bool {
-        self.phase == Phase::Open && self.health.can_send() && now >= self.begins && !self.without_share
+        self.phase == DispatchPhase::Open
+            && self.health.can_send()
+            && now >= self.begins
+            && !self.without_share
     }
 
     /// Nothing can be sent from here for now.
@@ -167,7 +163,7 @@ type ReadBack<P> = (Vec<Settlement<P>>, PassedOver);
 type Gathered<P> = (OutcomeAppend<Settled<P>>, Intended<P>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
+enum DispatchPhase {
     Open,
     /// Nothing new is handed out.
     Closing,
@@ -186,8 +182,6 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         encoder: C,
     ) -> Result<Arc<RouteDispatcher<C>>, BusError> {
         let DispatcherSettings { route, slots, rate, rests, down_after } = settings;
-        let group = |lane| context.bus.group(&segment_topic(&route, lane), SEGMENT_GROUP);
-        let lanes = [group(Lane::Emergency)?, group(Lane::Urgent)?, group(Lane::Routine)?];
         let earlier = match &context.shared {
             None => context.recovery.of(&route, context.now()).await?,
             // Another process may be at work: what was half done is known by the time a segment is claimed.
@@ -199,7 +193,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
             health: Health::new(rate, rests, context.now(), Instant::now()),
             earlier,
             control_seen: 0,
-            phase: Phase::Open,
+            phase: DispatchPhase::Open,
             begins: Instant::now(),
             without_share: false,
             leaves_it_to_others: false,
@@ -208,12 +202,11 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
             lost: false,
         };
         let dispatcher = RouteDispatcher {
-            journal: Journal::open(&*context.bus)?,
-            outbox: context.outbox.as_ref().map(|local| OutcomeOutbox::open(&**local, &route)).transpose()?,
+            appender: OutcomeAppender::open(context, &route)?,
             meter: RouteMeter::new(&route),
-            control: context.bus.retained(CONTROL)?,
-            routes: context.bus.retained(ROUTES)?,
-            lanes,
+            control: AlertControl::open(context)?,
+            health_topic: HealthTopic::open(context, &route)?,
+            segments: SegmentTopics::open(context, &route)?,
             route,
             context: context.clone(),
             encoder,
@@ -224,13 +217,9 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
             went_down: Notify::new(),
             listeners: Mutex::new(Vec::new()),
             down_after,
-            appends: AtomicU64::new(0),
-            opened: context.now().0,
-            acked: AtomicU64::new(0),
-            acked_octets: AtomicU64::new(0),
         };
         dispatcher.set_rate(rate);
-        dispatcher.tell_what_was_left().await?;
+        dispatcher.appender.append_left_over().await?;
         Ok(Arc::new(dispatcher))
     }
 
@@ -305,7 +294,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
     pub fn put_back(&self, job: Job<C::Prepared>) {
         let mut state = self.state();
         match state.phase {
-            Phase::Open => state.queue.put_back(job),
+            DispatchPhase::Open => state.queue.put_back(job),
             _ => {
                 state.queue.give_back(&job, NotTried::Closing, self.context.now());
                 self.work.notify_one();
@@ -478,7 +467,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
     /// Hands nothing out any more; what was ready goes back as not tried.
     pub fn close(&self) {
         let mut state = self.state();
-        state.phase = state.phase.max(Phase::Closing);
+        state.phase = state.phase.max(DispatchPhase::Closing);
         state.queue.give_back_ready(NotTried::Closing, self.context.now());
         drop(state);
         self.work.notify_one();
@@ -489,14 +478,14 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
     /// All sessions are gone and have told what became of everything they had.
     pub fn finish(&self) {
         self.close();
-        self.state().phase = Phase::Finishing;
+        self.state().phase = DispatchPhase::Finishing;
         self.work.notify_one();
         self.consumer.notify_one();
     }
 
     /// Nothing new is handed out.
     pub fn is_closing(&self) -> bool {
-        self.state().phase > Phase::Open
+        self.state().phase > DispatchPhase::Open
     }
 
     /// Appends, one batch after another, until all is told.
@@ -509,8 +498,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
                 self.work.notified().await;
                 continue;
             };
-            let key = self.context.shared.as_ref().map(|shared| self.append_key(&shared.node));
-            match self.told(batch.record(), key.as_ref().map(String::as_bytes)).await {
+            match self.appender.append(batch.record(), &self.state).await {
                 Ok(record) => {
                     let read = self.read_back(record, &intended).await;
                     self.appended(batch, intended, read);
@@ -525,63 +513,6 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         }
         self.consumer.notify_one();
         self.signal();
-    }
-
-    /// Appends a record. What the bus does not take soon is kept on this machine until it does.
-    async fn told(&self, record: &[u8], key: Option<&[u8]>) -> Result<u64, BusError> {
-        let told = self.journal.insist(record, key, |trouble| self.journal_trouble(trouble));
-        let Some(outbox) = &self.outbox else { return told.await };
-        let mut told = std::pin::pin!(told);
-        let mut kept = None;
-        loop {
-            tokio::select! {
-                told = &mut told => {
-                    // What came meanwhile is kept as well, and told by the appends that follow.
-                    if outbox.holds() && told.is_ok() && self.state().queue.pending.is_empty() {
-                        self.outbox_trouble(outbox.clear().await);
-                    }
-                    return told;
-                }
-                () = tokio::time::sleep(KEPT_AFTER) => {}
-            }
-            let (noted, waiting) = self.state().queue.pending.copies();
-            if kept.replace(noted) != Some(noted) {
-                let waiting = waiting.iter().map(Vec::as_slice);
-                let records: Vec<&[u8]> = std::iter::once(record).chain(waiting).collect();
-                self.outbox_trouble(outbox.keep(&records).await);
-            }
-        }
-    }
-
-    /// Tells what an earlier process on this machine could not.
-    async fn tell_what_was_left(&self) -> Result<(), BusError> {
-        let Some((outbox, shared)) = self.outbox.as_ref().zip(self.context.shared.as_ref()) else {
-            return Ok(());
-        };
-        let Some(record) = outbox.left().await? else { return Ok(()) };
-        tracing::info!(
-            route = self.route,
-            octets = record.len(),
-            "outcomes that the bus could not take before are appended now"
-        );
-        let key = self.append_key(&shared.node);
-        self.journal.insist(&record, Some(key.as_bytes()), |trouble| self.journal_trouble(trouble)).await?;
-        outbox.clear().await
-    }
-
-    fn outbox_trouble(&self, kept: Result<(), BusError>) {
-        if let Err(error) = kept {
-            tracing::warn!(route = self.route, %error, "outcomes can be written neither to the bus nor to the outbox on this machine: a crash now leaves them unknown");
-        }
-    }
-
-    /// Another for each append, over all processes and routes.
-    fn append_key(&self, node: &str) -> String {
-        let number = self.appends.fetch_add(1, Ordering::Relaxed);
-        // A key is short, and a name may be long.
-        let mut hash = rustc_hash::FxHasher::default();
-        (node, &self.route).hash(&mut hash);
-        format!("{node:.64}/{:x}/{}/{number}", hash.finish(), self.opened)
     }
 
     /// Where there are other processes: waits until this one has read what it wrote, so that it knows who
@@ -613,7 +544,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         let mut state = self.state();
         self.review(&mut state);
         let intends = state.may_intend(Instant::now());
-        let claims = state.phase == Phase::Open && state.queue.has_claims();
+        let claims = state.phase == DispatchPhase::Open && state.queue.has_claims();
         if state.queue.pending.is_empty() && !claims && !(intends && state.queue.wants_more()) {
             self.acknowledge(state.queue.take_done());
             return None;
@@ -651,7 +582,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         state.queue.settle(batch.tags.drain(..));
         state.queue.pending.done(batch);
         state.queue.clear(intended, &given_back, now);
-        if state.phase > Phase::Open {
+        if state.phase > DispatchPhase::Open {
             state.queue.give_back_ready(NotTried::Closing, now);
         }
         let done = state.queue.take_done();
@@ -677,7 +608,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
                     self.ask_for_claimed(state, leased, progress);
                 }
                 Claimed::Ours(progress) => {
-                    leased.set_verdict(self.verdict(&leased));
+                    leased.set_verdict(self.control.state_of(&leased.segment));
                     state.queue.admit(&self.encoder, leased, &progress, |_| false, now);
                     self.work.notify_one();
                 }
@@ -687,18 +618,9 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         }
     }
 
-    fn journal_trouble(&self, trouble: Option<&BusError>) {
-        match trouble {
-            Some(error) => {
-                tracing::error!(route = self.route, %error, "outcomes cannot be written: nothing new is sent until they can")
-            }
-            None => tracing::info!(route = self.route, "outcomes can be written again"),
-        }
-    }
-
     fn is_over(&self) -> bool {
         let state = self.state();
-        state.phase == Phase::Finishing && state.queue.pending.is_clear() || state.lost
+        state.phase == DispatchPhase::Finishing && state.queue.pending.is_clear() || state.lost
     }
 
     /// Looks what the senders say, if anything was said since the last look.
@@ -709,20 +631,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         }
         state.control_seen = version;
         for leased in state.queue.segments() {
-            leased.set_verdict(self.verdict(leased));
-        }
-    }
-
-    fn verdict(&self, leased: &LeasedSegment<C::Prepared>) -> ControlState {
-        let Some(octets) = self.control.value(&leased.segment.alert.to_string()) else {
-            return ControlState::Run;
-        };
-        match Control::decode(&octets) {
-            Ok(control) => control.state,
-            Err(error) => {
-                tracing::error!(alert = %leased.segment.alert, %error, "the control record of an alert cannot be read: the alert is paused on this route");
-                ControlState::Pause
-            }
+            leased.set_verdict(self.control.state_of(&leased.segment));
         }
     }
 

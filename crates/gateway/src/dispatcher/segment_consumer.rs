@@ -1,34 +1,25 @@
-//! Takes segments and keeps their leases, acknowledges, tells how the route is.
+//! Segment consumer takes segments, renews their leases, acknowledges them, and publishes route health.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use bus::{BusError, Leased};
+use bus::Leased;
 use futures_util::future::{BoxFuture, select_all};
-use records::{Lane, NotTried, Segment, health_key};
+use records::{Lane, NotTried, Segment};
 
-use super::{ChannelEncoder, DispatcherState, LeasedSegment, Phase, RouteDispatcher};
+use super::segment_topics::FLUSH_EVERY;
+use super::{ChannelEncoder, DispatchPhase, DispatcherState, LeasedSegment, RouteDispatcher};
 use crate::cluster::SegmentLease;
 use crate::journal::recovery::RouteProgress;
 
-/// A segment is ours for so long without a word, where there is one process.
-const LEASE: Duration = Duration::from_secs(30);
-/// So often in its time a lease is renewed, and where there are other processes how the route is.
-const RENEWALS: u32 = 3;
 /// Who may not send for so long, while others may, has segments go to them.
 const HAND_OVER_AFTER: Duration = Duration::from_secs(3);
-/// Acknowledgements are made durable this often, and whether record is behind is looked at.
+/// Whether record is behind is looked at this often.
 const TICK: Duration = Duration::from_secs(1);
 /// A lane takes another segment when it has fewer entries left than this, or than twice what may be ready.
 const ENTRIES_LOW: usize = 64;
 /// At most so many segments are taken at a time.
 const TAKE_MAX: usize = 64;
-/// Acknowledgements are made durable at the latest after so many octets of segments: recovery looks at what
-/// was not.
-const ACKED_OCTETS_MAX: u64 = 16 * 1024 * 1024;
-/// And after so many segments.
-const ACKED_MAX: u64 = 2_048;
 
 impl<C: ChannelEncoder> RouteDispatcher<C> {
     pub(super) async fn consumer(&self) {
@@ -36,26 +27,24 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         let mut flushed = Instant::now();
         loop {
             let phase = self.phase();
-            if phase == Phase::Finishing || self.state().lost {
+            if phase == DispatchPhase::Finishing || self.state().lost {
                 return;
             }
             self.drop_lost();
-            if phase == Phase::Open {
+            if phase == DispatchPhase::Open {
                 self.give_back_if_down();
                 self.hand_over();
                 self.take();
             }
-            if renewed.elapsed() >= self.renew_every() {
+            if renewed.elapsed() >= self.segments.renew_every() {
                 renewed = Instant::now();
                 self.renew();
-                self.tell_again();
+                self.refresh_health();
             }
-            self.tell().await;
-            let acked = self.acked.load(Ordering::Relaxed);
-            let octets = self.acked_octets.load(Ordering::Relaxed);
-            if acked > 0 && (flushed.elapsed() >= TICK || acked >= ACKED_MAX || octets >= ACKED_OCTETS_MAX) {
+            self.publish_health().await;
+            if self.segments.is_flush_due(flushed) {
                 flushed = Instant::now();
-                self.flush().await;
+                self.segments.flush().await;
             }
             self.wait(phase, renewed, flushed).await;
         }
@@ -63,11 +52,11 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
 
     /// Until something can be taken, somebody says so, or something is due. An idle route has no timer: there
     /// may be many.
-    async fn wait(&self, phase: Phase, renewed: Instant, flushed: Instant) {
+    async fn wait(&self, phase: DispatchPhase, renewed: Instant, flushed: Instant) {
         let mut ready: Vec<BoxFuture<'static, ()>> = vec![Box::pin(std::future::pending())];
-        if phase == Phase::Open {
+        if phase == DispatchPhase::Open {
             let lanes = Lane::ALL.into_iter().filter(|lane| self.wants(*lane));
-            ready.extend(lanes.map(|lane| self.lanes[lane as usize].ready()));
+            ready.extend(lanes.map(|lane| self.segments.ready(lane)));
         }
         let seen = self.state().control_seen;
         let due = self.due(phase, renewed, flushed);
@@ -81,18 +70,18 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
     }
 
     /// When something has to be looked after, whatever is said.
-    fn due(&self, phase: Phase, renewed: Instant, flushed: Instant) -> Option<Instant> {
+    fn due(&self, phase: DispatchPhase, renewed: Instant, flushed: Instant) -> Option<Instant> {
         let now = Instant::now();
-        let behind = phase == Phase::Open && (self.context.behind)();
-        let acked = self.acked.load(Ordering::Relaxed) > 0;
+        let behind = phase == DispatchPhase::Open && (self.context.behind)();
+        let needs_flush = self.segments.needs_flush();
         let state = self.state();
         let down = state.health.down_since().map(|since| since + self.down_after);
-        let untold = phase == Phase::Open && (!state.down_told || state.queue.has_work());
+        let untold = phase == DispatchPhase::Open && (!state.down_told || state.queue.has_work());
         [
             behind.then(|| now + TICK),
-            acked.then(|| flushed + TICK),
+            needs_flush.then(|| flushed + FLUSH_EVERY),
             (state.queue.leased().next().is_some() || self.context.shared.is_some())
-                .then(|| renewed + self.renew_every()),
+                .then(|| renewed + self.segments.renew_every()),
             state.unable_since.map(|since| since + HAND_OVER_AFTER).filter(|due| *due > now),
             state.health.news_at(now),
             down.filter(|_| untold),
@@ -113,7 +102,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         self.work.notify_one();
     }
 
-    fn phase(&self) -> Phase {
+    fn phase(&self) -> DispatchPhase {
         self.state().phase
     }
 
@@ -156,9 +145,8 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         let handed = state.queue.hand_over();
         drop(state);
         for (lane, index) in handed {
-            self.let_go(lane, index);
-            if let Err(error) = self.lanes[lane as usize].release(index) {
-                tracing::warn!(route = self.route, lane = lane.name(), index, %error, "a segment was not released to other processes: they get it when its lease expires");
+            if let Err(error) = self.segments.release(lane, index) {
+                tracing::warn!(route = self.route, lane = lane.name(), index, %error, "a segment was not handed over");
             }
         }
         self.work.notify_one();
@@ -177,23 +165,8 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
                 index,
                 "another process has the segment now, by its claim or since the lease here expired"
             );
-            self.let_go(lane, index);
+            self.segments.forget_claim(lane, index);
         }
-    }
-
-    /// The ledger need not watch it any more.
-    fn let_go(&self, lane: Lane, index: u64) {
-        if let Some(shared) = &self.context.shared {
-            shared.follower.let_go(&self.route, lane, index);
-        }
-    }
-
-    fn lease(&self) -> Duration {
-        self.context.shared.as_ref().map_or(LEASE, |shared| shared.lease)
-    }
-
-    fn renew_every(&self) -> Duration {
-        self.lease() / RENEWALS
     }
 
     fn take(&self) {
@@ -204,17 +177,9 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
                     break;
                 }
                 let before = Instant::now();
-                match self.lanes[lane as usize].take(1, self.lease()) {
-                    Ok(leased) if leased.is_empty() => break,
-                    Ok(leased) => {
-                        came = true;
-                        leased.into_iter().for_each(|leased| self.admit(lane, leased, before));
-                    }
-                    Err(error) => {
-                        tracing::error!(route = self.route, lane = lane.name(), %error, "no segments can be read from the bus; retrying");
-                        break;
-                    }
-                }
+                let Some(leased) = self.segments.take(lane) else { break };
+                came = true;
+                self.admit(lane, leased, before);
             }
         }
         self.work.notify_one();
@@ -238,7 +203,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
             }
         };
         if segment.is_fencing_record() {
-            self.acknowledge_fencing_record(lane, index);
+            self.segments.acknowledge_fencing_record(lane, index);
             return;
         }
         let prepared = self.encoder.prepare(&segment);
@@ -253,7 +218,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
             return self.ask_for_money(leased);
         }
         let leased = Arc::new(leased);
-        leased.set_verdict(self.verdict(&leased));
+        leased.set_verdict(self.control.state_of(&leased.segment));
         let now = self.context.now();
         let mut state = self.state();
         let DispatcherState { queue, earlier, .. } = &mut *state;
@@ -261,14 +226,6 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         let earlier: &RouteProgress = earlier;
         let gave_back = |entry: &records::Entry| earlier.gave_back(&leased.segment, entry);
         queue.admit(&self.encoder, Arc::clone(&leased), &progress, gave_back, now);
-    }
-
-    /// It moved the topic's head, and says nothing.
-    fn acknowledge_fencing_record(&self, lane: Lane, index: u64) {
-        if let Err(error) = self.lanes[lane as usize].ack(index) {
-            tracing::warn!(route = self.route, lane = lane.name(), index, %error, "a fencing record was not acknowledged");
-        }
-        self.acked.fetch_add(1, Ordering::Relaxed);
     }
 
     fn give_back_if_down(&self) {
@@ -298,67 +255,29 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
             .leased()
             .map(|(lane, index, segment_lease)| (lane, index, segment_lease.cloned()))
             .collect();
-        let lease = self.lease();
         for (lane, index, segment_lease) in leased {
-            let before = Instant::now();
-            if segment_lease.as_ref().is_some_and(|segment_lease| segment_lease.is_lost(before)) {
-                continue;
-            }
-            match (self.lanes[lane as usize].renew(index, lease), segment_lease) {
-                (Ok(()), Some(segment_lease)) => segment_lease.renewed(before, lease),
-                (Ok(()), None) => {}
-                (Err(error), segment_lease) => {
-                    tracing::warn!(route = self.route, lane = lane.name(), index, %error, "the lease on a segment was not renewed: another process may take it over");
-                    if let (BusError::NotLeased { .. }, Some(segment_lease)) = (error, segment_lease) {
-                        segment_lease.end();
-                    }
-                }
-            }
+            self.segments.renew(lane, index, segment_lease.as_deref());
         }
     }
 
-    /// Where there are other processes, what was told lasts for a lease.
-    fn tell_again(&self) {
+    /// Where there are other processes, published health lasts for a lease.
+    fn refresh_health(&self) {
         if self.context.shared.is_some() {
             self.state().health.tell_again();
         }
     }
 
-    /// Tells how the route is, if that is news.
-    async fn tell(&self) {
+    /// Publishes the route's health, if it changed.
+    async fn publish_health(&self) {
         let news = self.state().health.news(Instant::now());
         let Some(health) = news else { return };
         self.meter.tell(&health);
-        let told = match &self.context.shared {
-            None => self.routes.set(&self.route, &health.encode()).await,
-            Some(shared) => {
-                let key = health_key(&shared.node, &self.route);
-                self.routes.set(&key, &shared.remote_health.say(&health, shared.lease)).await
-            }
-        };
-        if let Err(error) = told {
-            tracing::warn!(route = self.route, %error, "the route's health could not be published");
-        }
+        self.health_topic.publish(&health).await;
     }
 
     pub(super) fn acknowledge(&self, done: Vec<Arc<LeasedSegment<C::Prepared>>>) {
         for leased in done {
-            if let Err(error) = self.lanes[leased.lane() as usize].ack(leased.index) {
-                tracing::warn!(route = self.route, index = leased.index, %error, "a segment was not acknowledged: it is delivered again when its lease expires");
-            }
-            self.let_go(leased.lane(), leased.index);
-            self.acked.fetch_add(1, Ordering::Relaxed);
-            self.acked_octets.fetch_add(u64::from(leased.octets), Ordering::Relaxed);
-        }
-    }
-
-    async fn flush(&self) {
-        self.acked.store(0, Ordering::Relaxed);
-        self.acked_octets.store(0, Ordering::Relaxed);
-        for lane in &self.lanes {
-            if let Err(error) = lane.flush().await {
-                tracing::warn!(route = self.route, %error, "acknowledgements of segments are not on disk yet");
-            }
+            self.segments.acknowledge(leased.lane(), leased.index, leased.octets);
         }
     }
 
@@ -366,22 +285,13 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
     pub(super) async fn wind_up(&self) {
         let leased = self.state().queue.let_go();
         for (lane, index) in leased {
-            self.let_go(lane, index);
-            if let Err(error) = self.lanes[lane as usize].release(index) {
-                tracing::warn!(route = self.route, lane = lane.name(), index, %error, "a segment was not returned to the bus: it is delivered again when its lease expires");
+            if let Err(error) = self.segments.release(lane, index) {
+                tracing::warn!(route = self.route, lane = lane.name(), index, %error, "a segment was not given back");
             }
         }
-        self.flush().await;
-        self.tell().await;
-        self.take_back_health().await;
-    }
-
-    /// Where there are other processes, one that ends says no more of its route.
-    async fn take_back_health(&self) {
-        let Some(shared) = &self.context.shared else { return };
-        if let Err(error) = self.routes.set(&health_key(&shared.node, &self.route), &[]).await {
-            tracing::warn!(route = self.route, %error, "the route's health record could not be removed");
-        }
+        self.segments.flush().await;
+        self.publish_health().await;
+        self.health_topic.withdraw().await;
     }
 }
 

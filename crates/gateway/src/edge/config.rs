@@ -1,7 +1,7 @@
 //! An edge route: where its sites are, how fast they are pushed to, and for how long.
 
-use crate::context::Problem;
-use crate::route_loop::{RouteSettings, Step};
+use crate::context::RouteProblem;
+use crate::route_loop::{ChangeScope, RouteSettings};
 use channels::Defaults;
 use paced_udp::push::{Interface, RATE_MIN, SITES_MAX};
 use settings::Secret;
@@ -77,11 +77,11 @@ impl RouteSettings for EdgeRoute {
         &self.name
     }
 
-    fn problems(&self) -> Vec<Problem> {
+    fn problems(&self) -> Vec<RouteProblem> {
         let mut problems = Vec::new();
         let mut check = |field: &'static str, wrong: bool, reason: String| {
             if wrong {
-                problems.push(Problem { field, reason });
+                problems.push(RouteProblem { field, reason });
             }
         };
         check("name", self.name.is_empty(), "is needed".to_owned());
@@ -118,8 +118,8 @@ impl RouteSettings for EdgeRoute {
     }
 
     /// A push that is under way ends by the settings it began with.
-    fn step_to(&self, to: &EdgeRoute) -> Step {
-        if self == to { Step::None } else { Step::InPlace }
+    fn step_to(&self, to: &EdgeRoute) -> ChangeScope {
+        if self == to { ChangeScope::None } else { ChangeScope::InPlace }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Keys of a route of channel `edge`, and its settings made of them.
 
 use super::config::{EdgeRoute, EdgeSite};
-use crate::context::Problem;
+use crate::context::RouteProblem;
 use crate::route_keys::RouteKeys;
 use crate::surroundings::Surroundings;
 use paced_udp::push::Interface;
@@ -62,10 +62,10 @@ const WORK: &str = "edge";
 
 impl EdgeKeys {
     /// Settings of a route with these keys.
-    pub(super) fn route(&self, common: &RouteKeys, around: &Surroundings) -> Result<EdgeRoute, Problem> {
+    pub(super) fn route(&self, common: &RouteKeys, around: &Surroundings) -> Result<EdgeRoute, RouteProblem> {
         let Some(EdgeSites { sites, signing_key }) = around.get() else {
             let reason = "edge needs at least one [[edge.site]]".to_owned();
-            return Err(Problem { field: "channel", reason });
+            return Err(RouteProblem { field: "channel", reason });
         };
         Ok(EdgeRoute {
             name: common.name.clone(),

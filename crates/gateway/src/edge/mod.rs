@@ -30,11 +30,11 @@ pub use signing::read_signing_key;
 
 #[cfg(test)]
 use crate::conformance::FarEnd;
-use crate::context::{GatewayContext, Problem, Running, Stop};
+use crate::context::{GatewayContext, RouteProblem, RunningGateway, Stop};
 use crate::dispatcher::{ChannelEncoder, Job, RateHolder, RouteDispatcher, RouteLimit};
 use crate::registry::ChannelGateway;
 use crate::route_keys::RouteKeys;
-use crate::route_loop::{self, Checked, RouteSessions, Step};
+use crate::route_loop::{self, ChangeScope, Checked, RouteSessions};
 use crate::surroundings::Surroundings;
 use crate::worker::Worker;
 use bus::BusError;
@@ -78,7 +78,7 @@ type EdgeJob = Job<()>;
 ///
 /// # Errors
 /// Everything that is wrong with its settings, or a folder for archives that cannot be made.
-pub fn start(config: EdgeRoute, context: &GatewayContext) -> Result<Running, Vec<Problem>> {
+pub fn start(config: EdgeRoute, context: &GatewayContext) -> Result<RunningGateway, Vec<RouteProblem>> {
     route_loop::start::<EdgeSessions>(config, context)
 }
 
@@ -96,14 +96,18 @@ impl Signing {
 }
 
 /// The gateway of edge sites.
-pub struct Edge;
+pub struct EdgeGateway;
 
-impl ChannelGateway for Edge {
+impl ChannelGateway for EdgeGateway {
     type Sessions = EdgeSessions;
     type Keys = EdgeKeys;
     const CHANNEL: ChannelNumber = channels::EDGE;
 
-    fn settings(common: &RouteKeys, keys: &EdgeKeys, around: &Surroundings) -> Result<EdgeRoute, Problem> {
+    fn settings(
+        common: &RouteKeys,
+        keys: &EdgeKeys,
+        around: &Surroundings,
+    ) -> Result<EdgeRoute, RouteProblem> {
         keys.route(common, around)
     }
 
@@ -126,9 +130,9 @@ impl RouteSessions for EdgeSessions {
     type Material = [u8; 32];
     type Encoder = EdgeEncoder;
 
-    fn prepare(settings: &EdgeRoute, _: &GatewayContext) -> Result<[u8; 32], Vec<Problem>> {
+    fn prepare(settings: &EdgeRoute, _: &GatewayContext) -> Result<[u8; 32], Vec<RouteProblem>> {
         let folder = settings.work.join(&settings.name);
-        let problem = |field, reason| vec![Problem { field, reason }];
+        let problem = |field, reason| vec![RouteProblem { field, reason }];
         std::fs::create_dir_all(&folder)
             .map_err(|error| problem("name", format!("no folder {}: {error}", folder.display())))?;
         signing::open(&settings.signing_key).map_err(|reason| problem("signing_key", reason))
@@ -169,7 +173,7 @@ impl RouteSessions for EdgeSessions {
         }
     }
 
-    async fn change(&mut self, _: Step, route: Checked<Self>) {
+    async fn change(&mut self, _: ChangeScope, route: Checked<Self>) {
         self.settings.send_replace(Arc::new(Signing { route: route.settings, signing_key: route.material }));
     }
 

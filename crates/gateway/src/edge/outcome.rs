@@ -1,6 +1,6 @@
 //! Outcome of a push to a site, as it is recorded.
 
-use paced_udp::push::Outcome as End;
+use paced_udp::push::SiteOutcome as End;
 use records::AttemptResult;
 
 /// What became of a copy. `joined`: the site was there, so that it may have the archive though nothing was

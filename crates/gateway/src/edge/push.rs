@@ -5,7 +5,7 @@ use super::{EdgeJob, RouteDispatcher, Signing, outcome};
 use crate::GatewayContext;
 use crate::context::Stop;
 use crate::edge::EdgeEncoder;
-use paced_udp::push::{Outcome as End, Progress, SendOptions, Site, SiteKey};
+use paced_udp::push::{PushProgress, SendOptions, Site, SiteKey, SiteOutcome as End};
 use paced_udp::wire::Key;
 use records::{AttemptResult, Body, Content, NotTried, Outcome, Receipt, ReceiptState, Timestamp, edge_key};
 use std::net::SocketAddr;
@@ -204,7 +204,7 @@ impl Push {
     fn drain(
         &self,
         copies: &mut [Option<Copy>],
-        mut told: UnboundedReceiver<Progress>,
+        mut told: UnboundedReceiver<PushProgress>,
         packed: &PackedArchive,
     ) {
         while let Ok(progress) = told.try_recv() {
@@ -212,24 +212,24 @@ impl Push {
         }
     }
 
-    fn hear(&self, copies: &mut [Option<Copy>], progress: Progress, packed: &PackedArchive) {
-        let (Progress::Joined { site, .. }
-        | Progress::Going { site, .. }
-        | Progress::Away { site, .. }
-        | Progress::Ended { site, .. }) = progress;
+    fn hear(&self, copies: &mut [Option<Copy>], progress: PushProgress, packed: &PackedArchive) {
+        let (PushProgress::Joined { site, .. }
+        | PushProgress::Going { site, .. }
+        | PushProgress::Away { site, .. }
+        | PushProgress::Ended { site, .. }) = progress;
         let Some(place) = copies.get_mut(site) else { return };
         match progress {
-            Progress::Joined { .. } | Progress::Going { .. } => {
+            PushProgress::Joined { .. } | PushProgress::Going { .. } => {
                 if let Some(copy) = place {
                     copy.joined = true;
                 }
             }
-            Progress::Away { words, .. } => {
+            PushProgress::Away { words, .. } => {
                 if let Some(copy) = place {
                     copy.trouble = words;
                 }
             }
-            Progress::Ended { joined, outcome, .. } => {
+            PushProgress::Ended { joined, outcome, .. } => {
                 if let Some(copy) = place.take() {
                     self.settle(&copy, joined, &outcome, packed);
                 }

@@ -1,7 +1,7 @@
 //! Settings of a file route: its folder, and its rate.
 
-use crate::context::Problem;
-use crate::route_loop::{RouteSettings, Step};
+use crate::context::RouteProblem;
+use crate::route_loop::{ChangeScope, RouteSettings};
 use crate::worker::TURN_MAX;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,11 +22,11 @@ impl RouteSettings for FileRoute {
         &self.name
     }
 
-    fn problems(&self) -> Vec<Problem> {
+    fn problems(&self) -> Vec<RouteProblem> {
         let mut problems = Vec::new();
         let mut check = |field: &'static str, wrong: bool, reason: String| {
             if wrong {
-                problems.push(Problem { field, reason });
+                problems.push(RouteProblem { field, reason });
             }
         };
         check("name", self.name.is_empty(), "is needed".to_owned());
@@ -49,8 +49,8 @@ impl RouteSettings for FileRoute {
         DOWN_AFTER
     }
 
-    fn step_to(&self, to: &FileRoute) -> Step {
-        if self == to { Step::None } else { Step::InPlace }
+    fn step_to(&self, to: &FileRoute) -> ChangeScope {
+        if self == to { ChangeScope::None } else { ChangeScope::InPlace }
     }
 }
 

@@ -23,11 +23,11 @@ pub use keys::FileKeys;
 
 #[cfg(test)]
 use crate::conformance::FarEnd;
-use crate::context::{GatewayContext, Problem, Stop};
+use crate::context::{GatewayContext, RouteProblem, Stop};
 use crate::dispatcher::{ChannelEncoder, Job, RateHolder, RouteDispatcher, RouteLimit};
 use crate::registry::ChannelGateway;
 use crate::route_keys::RouteKeys;
-use crate::route_loop::{Checked, RouteSessions, Step};
+use crate::route_loop::{ChangeScope, Checked, RouteSessions};
 use crate::surroundings::Surroundings;
 use crate::worker::{Turns, Worker};
 use append::Appender;
@@ -46,14 +46,18 @@ use tokio::sync::watch;
 const FILES_MAX: usize = 100;
 
 /// The gateway of files.
-pub struct File;
+pub struct FileGateway;
 
-impl ChannelGateway for File {
+impl ChannelGateway for FileGateway {
     type Sessions = FileSessions;
     type Keys = FileKeys;
     const CHANNEL: ChannelNumber = channels::FILE;
 
-    fn settings(common: &RouteKeys, keys: &FileKeys, around: &Surroundings) -> Result<FileRoute, Problem> {
+    fn settings(
+        common: &RouteKeys,
+        keys: &FileKeys,
+        around: &Surroundings,
+    ) -> Result<FileRoute, RouteProblem> {
         Ok(keys.route(common, around))
     }
 
@@ -82,7 +86,7 @@ type FileJob = Job<()>;
 /// The one session of a route: a task that writes.
 pub(crate) struct FileSessions {
     limit: Arc<RouteLimit<FileEncoder>>,
-    writer: Option<Writer>,
+    writer: Option<FileWriter>,
     settings: watch::Sender<FileRoute>,
     worker: Worker,
 }
@@ -92,11 +96,11 @@ impl RouteSessions for FileSessions {
     type Material = ();
     type Encoder = FileEncoder;
 
-    fn prepare(settings: &FileRoute, _: &GatewayContext) -> Result<(), Vec<Problem>> {
+    fn prepare(settings: &FileRoute, _: &GatewayContext) -> Result<(), Vec<RouteProblem>> {
         let folder = &settings.folder;
         let reason = |error: io::Error| format!("the folder {} cannot be made: {error}", folder.display());
         std::fs::create_dir_all(folder)
-            .map_err(|error| vec![Problem { field: "folder", reason: reason(error) }])
+            .map_err(|error| vec![RouteProblem { field: "folder", reason: reason(error) }])
     }
 
     fn encoder(_: &FileRoute, (): &()) -> FileEncoder {
@@ -110,7 +114,7 @@ impl RouteSessions for FileSessions {
     ) -> Result<FileSessions, BusError> {
         let limit = RouteLimit::new(dispatcher, route.settings.rate);
         let (settings, config) = watch::channel(route.settings.clone());
-        let writer = Writer {
+        let writer = FileWriter {
             config,
             context: context.clone(),
             dispatcher: Arc::clone(dispatcher),
@@ -130,7 +134,7 @@ impl RouteSessions for FileSessions {
         }
     }
 
-    async fn change(&mut self, _: Step, route: Checked<Self>) {
+    async fn change(&mut self, _: ChangeScope, route: Checked<Self>) {
         self.settings.send_replace(route.settings);
     }
 
@@ -140,7 +144,7 @@ impl RouteSessions for FileSessions {
 }
 
 /// A route at work.
-struct Writer {
+struct FileWriter {
     config: watch::Receiver<FileRoute>,
     context: GatewayContext,
     dispatcher: Arc<RouteDispatcher<FileEncoder>>,
@@ -148,7 +152,7 @@ struct Writer {
     files: FxHashMap<PathBuf, Appender>,
 }
 
-impl Writer {
+impl FileWriter {
     /// Until it is time to stop.
     async fn write(mut self, mut stop: Stop) {
         let turns = Turns::begin(&self.dispatcher, &self.limit);

@@ -2,11 +2,11 @@
 
 use super::encode::Letterhead;
 use super::tag::Tags;
-use crate::context::Problem;
-use crate::route_loop::{RouteSettings, Step};
+use crate::context::RouteProblem;
+use crate::route_loop::{ChangeScope, RouteSettings};
 use net::{TlsClient, TlsClientSettings};
 use settings::Secret;
-use smtp::client::{Options, Timeouts, Tls};
+use smtp::client::{ClientOptions, Timeouts, TlsMode};
 use smtp::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub struct MailRoute {
     /// `host:port` of the relay.
     pub address: String,
     /// When the connection becomes secure.
-    pub tls: Tls,
+    pub tls: TlsMode,
     /// PEM certificates trusted beside the world's roots.
     pub ca_file: Option<PathBuf>,
     /// The name in the relay's certificate, where it is not the address's host.
@@ -60,7 +60,7 @@ impl Default for MailRoute {
         MailRoute {
             name: String::new(),
             address: String::new(),
-            tls: Tls::None,
+            tls: TlsMode::None,
             ca_file: None,
             server_name: None,
             username: None,
@@ -79,12 +79,12 @@ impl Default for MailRoute {
 
 impl MailRoute {
     /// How its sessions are.
-    pub(super) fn options(&self) -> Options {
+    pub(super) fn options(&self) -> ClientOptions {
         let from = parse_author(&self.from).ok();
         let domain = from.as_ref().map_or("localhost", |(_, path)| path.domain());
         let credentials =
             self.username.clone().zip(self.password.as_ref().map(|word| word.reveal().to_owned()));
-        Options {
+        ClientOptions {
             hello: self.hello.clone().unwrap_or_else(|| domain.to_owned()),
             tls: self.tls,
             credentials,
@@ -99,9 +99,9 @@ impl MailRoute {
     }
 
     /// What its mails have in common.
-    pub(super) fn letterhead(&self, tags: Tags) -> Result<Letterhead, Problem> {
+    pub(super) fn letterhead(&self, tags: Tags) -> Result<Letterhead, RouteProblem> {
         let (from_name, from) =
-            parse_author(&self.from).map_err(|reason| Problem { field: "from", reason })?;
+            parse_author(&self.from).map_err(|reason| RouteProblem { field: "from", reason })?;
         let message_domain = self.domain.clone().unwrap_or_else(|| from.domain().to_owned());
         Ok(Letterhead {
             from_name,
@@ -119,10 +119,11 @@ impl RouteSettings for MailRoute {
         &self.name
     }
 
-    fn problems(&self) -> Vec<Problem> {
+    fn problems(&self) -> Vec<RouteProblem> {
         let mut problems = Vec::new();
-        let mut check =
-            |field, wrong: Option<String>| problems.extend(wrong.map(|reason| Problem { field, reason }));
+        let mut check = |field, wrong: Option<String>| {
+            problems.extend(wrong.map(|reason| RouteProblem { field, reason }))
+        };
         check("address", wrong_address(&self.address));
         match self.from.is_empty() {
             true => check("from", Some("is needed".to_owned())),
@@ -142,7 +143,7 @@ impl RouteSettings for MailRoute {
         check("hello", self.hello.as_deref().and_then(|name| wrong_domain(name, DOMAIN_OCTETS_MAX)));
         let alone = self.username.is_some() != self.password.is_some();
         check("username", alone.then(|| "username and password belong together".to_owned()));
-        if self.tls == Tls::None {
+        if self.tls == TlsMode::None {
             let idle = |given: bool| given.then(|| "has no effect with tls = \"none\"".to_owned());
             check("ca_file", idle(self.ca_file.is_some()));
             check("server_name", idle(self.server_name.is_some()));
@@ -164,19 +165,19 @@ impl RouteSettings for MailRoute {
         DOWN_AFTER
     }
 
-    fn step_to(&self, to: &MailRoute) -> Step {
+    fn step_to(&self, to: &MailRoute) -> ChangeScope {
         // Messages in hand were, or will be, composed by it.
         let letterhead = |route: &MailRoute| (route.from.clone(), route.domain.clone(), route.drill);
         // A session has the rest from its beginning.
         let bound = |route: &MailRoute| MailRoute { rate: 0.0, sessions: 0, ..route.clone() };
         if self == to {
-            Step::None
+            ChangeScope::None
         } else if letterhead(self) != letterhead(to) {
-            Step::Reopen
+            ChangeScope::Reopen
         } else if bound(self) != bound(to) {
-            Step::Rebind
+            ChangeScope::Rebind
         } else {
-            Step::InPlace
+            ChangeScope::InPlace
         }
     }
 
@@ -249,7 +250,7 @@ mod tests {
         let more = MailRoute {
             address: "[::1]:587".to_owned(),
             from: "alerts@city.example".to_owned(),
-            tls: Tls::StartTls,
+            tls: TlsMode::StartTls,
             server_name: Some("mx.example".to_owned()),
             username: Some("u".to_owned()),
             password: Some(Secret::from("p")),
@@ -283,7 +284,7 @@ mod tests {
             ("domain", &|r| r.domain = Some("in city.example".to_owned())),
             ("hello", &|r| r.hello = Some("x\r\nMAIL".to_owned())),
             ("username", &|r| r.username = Some("u".to_owned())),
-            ("ca_file", &|r| (r.tls, r.ca_file) = (Tls::Implicit, Some(PathBuf::from("/nowhere.pem")))),
+            ("ca_file", &|r| (r.tls, r.ca_file) = (TlsMode::Implicit, Some(PathBuf::from("/nowhere.pem")))),
             ("server_name", &|r| r.server_name = Some("mx".to_owned())),
         ];
         for (field, change) in cases {

@@ -6,7 +6,7 @@ use crate::conformance::{FarEnd, Manner, Message};
 use crate::registry::ANY_PORT;
 use mail_parser::MessageParser;
 use sim::chance::Delay;
-use sim::mailbox::{ErrorShare, Mail, Mailbox, Options, Stage};
+use sim::mailbox::{ErrorShare, Mailbox, MailboxOptions, ReceivedMail, Stage};
 use std::time::Duration;
 
 /// Mails that are kept to be looked at: more than any check sends.
@@ -23,14 +23,16 @@ impl Relay {
     }
 }
 
-fn options(manner: Manner) -> Options {
-    let usual = Options { listen: ANY_PORT.to_owned(), keep: KEPT, ..Options::default() };
+fn options(manner: Manner) -> MailboxOptions {
+    let usual = MailboxOptions { listen: ANY_PORT.to_owned(), keep: KEPT, ..MailboxOptions::default() };
     let refuses = |reply: &str| vec![ErrorShare { at: Stage::Rcpt, reply: reply.to_owned(), share: 1.0 }];
     match manner {
         Manner::Accept => usual,
-        Manner::Silent => Options { latency: Delay::Fixed(NEVER), ..usual },
-        Manner::RefuseForGood => Options { errors: refuses("550 5.1.1 nobody here has this name"), ..usual },
-        Manner::RefuseForNow => Options { errors: refuses("451 4.3.0 come again"), ..usual },
+        Manner::Silent => MailboxOptions { latency: Delay::Fixed(NEVER), ..usual },
+        Manner::RefuseForGood => {
+            MailboxOptions { errors: refuses("550 5.1.1 nobody here has this name"), ..usual }
+        }
+        Manner::RefuseForNow => MailboxOptions { errors: refuses("451 4.3.0 come again"), ..usual },
     }
 }
 
@@ -65,7 +67,7 @@ impl FarEnd for Relay {
 }
 
 /// Two mails to a person are two, whatever their Message-IDs.
-fn message(number: usize, mail: &Mail) -> Message {
+fn message(number: usize, mail: &ReceivedMail) -> Message {
     let read = MessageParser::default().parse(&*mail.raw).unwrap();
     let text = read.body_text(0).map(|text| text.into_owned()).unwrap_or_default();
     Message { address: mail.to[0].clone(), text, identity: number.to_string() }

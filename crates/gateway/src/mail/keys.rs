@@ -1,6 +1,6 @@
 //! Keys of a route of channel `mail`, and its settings made of them.
 
-use super::{MailRoute, Tls};
+use super::{MailRoute, TlsMode};
 use crate::route_keys::RouteKeys;
 use crate::surroundings::Surroundings;
 use crate::tls_words::TlsWords;
@@ -24,7 +24,7 @@ section! {
         window: usize = MailRoute::default().window,
         /// `"none"`, `"starttls"`, or `"tls"` from the first octet.
         #[manual(example = "starttls")]
-        tls: Tls as TlsWords = MailRoute::default().tls,
+        tls: TlsMode as TlsWords = MailRoute::default().tls,
         /// With `tls`: certificates (PEM) that are trusted beside the public roots.
         #[manual(example = "tls/relay.pem")]
         ca_file: Option<PathBuf> = MailRoute::default().ca_file,

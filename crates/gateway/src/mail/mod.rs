@@ -24,16 +24,16 @@ mod tests;
 
 pub use config::MailRoute;
 pub use keys::{MailKeys, ReplyDomain};
-pub use smtp::client::{Timeouts, Tls};
+pub use smtp::client::{Timeouts, TlsMode};
 pub use tag::{Purpose, Tags};
 
 #[cfg(test)]
 use crate::conformance::FarEnd;
-use crate::context::{GatewayContext, Problem, Running, Stop};
+use crate::context::{GatewayContext, RouteProblem, RunningGateway, Stop};
 use crate::dispatcher::{RateHolder, RouteDispatcher};
 use crate::registry::{ANY_PORT, ChannelGateway, Simulator, SimulatorOptions};
 use crate::route_keys::RouteKeys;
-use crate::route_loop::{self, Checked, RouteSessions, Step};
+use crate::route_loop::{self, ChangeScope, Checked, RouteSessions};
 use crate::surroundings::Surroundings;
 use ::pace::Backoff;
 use bus::BusError;
@@ -63,8 +63,8 @@ const CONNECT_MAX: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// Everything that is wrong with its settings.
-pub fn start(config: MailRoute, context: &GatewayContext) -> Result<Running, Vec<Problem>> {
-    if config.tls == Tls::None && config.username.is_some() {
+pub fn start(config: MailRoute, context: &GatewayContext) -> Result<RunningGateway, Vec<RouteProblem>> {
+    if config.tls == TlsMode::None && config.username.is_some() {
         tracing::warn!(
             route = config.name,
             "the password is sent unencrypted, because tls is \"none\": set tls to \"starttls\" or \"tls\""
@@ -74,24 +74,28 @@ pub fn start(config: MailRoute, context: &GatewayContext) -> Result<Running, Vec
 }
 
 /// The gateway of mail.
-pub struct Mail;
+pub struct MailGateway;
 
-impl ChannelGateway for Mail {
+impl ChannelGateway for MailGateway {
     type Sessions = MailSessions;
     type Keys = MailKeys;
     const CHANNEL: ChannelNumber = channels::MAIL;
     const ADDRESS: Option<&'static str> = Some("relay.example:25");
 
-    fn settings(common: &RouteKeys, keys: &MailKeys, around: &Surroundings) -> Result<MailRoute, Problem> {
+    fn settings(
+        common: &RouteKeys,
+        keys: &MailKeys,
+        around: &Surroundings,
+    ) -> Result<MailRoute, RouteProblem> {
         Ok(keys.route(common, around))
     }
 
     fn simulate(options: SimulatorOptions) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>> {
-        let options = sim::mailbox::Options {
+        let options = sim::mailbox::MailboxOptions {
             listen: ANY_PORT.to_owned(),
             people: options.habits,
             door: options.smtp_door,
-            ..sim::mailbox::Options::default()
+            ..sim::mailbox::MailboxOptions::default()
         };
         Some(Box::pin(async {
             Ok(Box::new(sim::mailbox::Mailbox::start(options).await?) as Box<dyn Simulator>)
@@ -134,14 +138,14 @@ impl RouteSessions for MailSessions {
     type Material = Material;
     type Encoder = MailEncoder;
 
-    fn prepare(settings: &MailRoute, context: &GatewayContext) -> Result<Material, Vec<Problem>> {
+    fn prepare(settings: &MailRoute, context: &GatewayContext) -> Result<Material, Vec<RouteProblem>> {
         let letterhead =
             settings.letterhead(Tags::new(&context.signing_key)).map_err(|problem| vec![problem])?;
         let tls = match settings.tls {
-            Tls::None => None,
-            Tls::StartTls | Tls::Implicit => Some(
+            TlsMode::None => None,
+            TlsMode::StartTls | TlsMode::Implicit => Some(
                 TlsClient::new(&settings.tls_settings())
-                    .map_err(|error| vec![Problem { field: "ca_file", reason: error.to_string() }])?,
+                    .map_err(|error| vec![RouteProblem { field: "ca_file", reason: error.to_string() }])?,
             ),
         };
         Ok(Material { letterhead, tls })
@@ -173,9 +177,9 @@ impl RouteSessions for MailSessions {
         self.fill();
     }
 
-    async fn change(&mut self, step: Step, route: Checked<Self>) {
+    async fn change(&mut self, step: ChangeScope, route: Checked<Self>) {
         self.relay.change(route.settings, route.material.tls);
-        if step == Step::Rebind {
+        if step == ChangeScope::Rebind {
             // A relay counts connections: the old ones go first.
             self.end_places(0);
             while self.tasks.join_next().await.is_some() {}
@@ -288,7 +292,7 @@ async fn wait_for_work(relay: &Relay) -> MailJob {
 async fn session(relay: &Arc<Relay>, job: Option<MailJob>, up: bool, stop: &mut Stop) -> Ending {
     let peer = relay.peer();
     let config = &peer.config;
-    let tls = peer.tls.as_ref().filter(|_| config.tls == Tls::Implicit);
+    let tls = peer.tls.as_ref().filter(|_| config.tls == TlsMode::Implicit);
     let connected = tokio::select! {
         connected = connect(&config.address, tls, CONNECT_MAX) => connected.map_err(|error| error.to_string()),
         () = stop.wait() => Err("the route was stopped".to_owned()),

@@ -6,7 +6,7 @@ use super::relay::{MailJob, Relay, RelayPeer};
 use crate::context::Stop;
 use net::Stream;
 use rustc_hash::FxHashMap;
-use smtp::client::{Client, Event, Failure, Input, Verdict};
+use smtp::client::{Failure, Input, SmtpClient, SmtpClientEvent, Verdict};
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -45,7 +45,7 @@ pub(super) struct RelayConnection {
     relay: Arc<Relay>,
     /// The settings it was connected by.
     peer: Arc<RelayPeer>,
-    client: Client,
+    client: SmtpClient,
     listener: Arc<Notify>,
     flights: FxHashMap<u64, MailJob>,
     next_id: u64,
@@ -82,7 +82,7 @@ impl RelayConnection {
     ) -> RelayConnection {
         let now = Instant::now();
         RelayConnection {
-            client: Client::new(peer.config.options(), now),
+            client: SmtpClient::new(peer.config.options(), now),
             listener: relay.dispatcher.listen(),
             relay: Arc::clone(relay),
             peer: Arc::clone(peer),
@@ -132,20 +132,20 @@ impl RelayConnection {
     async fn handle_events(&mut self, stream: &mut Option<Stream>) -> Option<Option<String>> {
         while let Some(event) = self.client.poll_event() {
             match event {
-                Event::StartTls => self.secure(stream).await,
-                Event::Ready(_) => {
+                SmtpClientEvent::StartTls => self.secure(stream).await,
+                SmtpClientEvent::Ready(_) => {
                     self.open = true;
                     self.busy = Instant::now();
                     (self.on_open)(&self.relay);
                 }
                 // Nothing of it was accepted, so a session of its own can take it: an idle one that was
                 // closed does not cost it an attempt.
-                Event::Done { id, verdict: Verdict::NotTried { .. } } if self.roused => {
+                SmtpClientEvent::Done { id, verdict: Verdict::NotTried { .. } } if self.roused => {
                     if let Some(job) = self.flights.remove(&id) {
                         self.relay.dispatcher.put_back(job);
                     }
                 }
-                Event::Done { id, verdict } => {
+                SmtpClientEvent::Done { id, verdict } => {
                     self.busy = Instant::now();
                     self.roused = false;
                     match verdict {
@@ -156,8 +156,8 @@ impl RelayConnection {
                         self.relay.settle(job, verdict);
                     }
                 }
-                Event::Closed(Ok(())) => return Some(None),
-                Event::Closed(Err(failure)) => return Some(self.trouble(failure)),
+                SmtpClientEvent::Closed(Ok(())) => return Some(None),
+                SmtpClientEvent::Closed(Err(failure)) => return Some(self.trouble(failure)),
             }
         }
         None
@@ -317,7 +317,11 @@ struct RelayProgress {
 }
 
 /// Waits until octets were written or read: writes all the system takes, then reads all there is.
-async fn progress(stream: &mut Stream, client: &mut Client, buffer: &mut [u8]) -> io::Result<RelayProgress> {
+async fn progress(
+    stream: &mut Stream,
+    client: &mut SmtpClient,
+    buffer: &mut [u8],
+) -> io::Result<RelayProgress> {
     poll_fn(|cx| {
         let mut done = RelayProgress::default();
         write(stream, client, cx, &mut done)?;
@@ -329,7 +333,7 @@ async fn progress(stream: &mut Stream, client: &mut Client, buffer: &mut [u8]) -
 
 fn write(
     stream: &mut Stream,
-    client: &mut Client,
+    client: &mut SmtpClient,
     cx: &mut Context<'_>,
     done: &mut RelayProgress,
 ) -> io::Result<()> {
@@ -353,7 +357,7 @@ fn write(
 
 fn read(
     stream: &mut Stream,
-    client: &mut Client,
+    client: &mut SmtpClient,
     cx: &mut Context<'_>,
     buffer: &mut [u8],
     done: &mut RelayProgress,

@@ -26,7 +26,7 @@ pub use config::NoticeSettings;
 use host::Host;
 pub use sign::Signer;
 
-use crate::context::{GatewayContext, Problem, Running, Stop};
+use crate::context::{GatewayContext, RouteProblem, RunningGateway, Stop};
 
 /// The consumer group.
 const GROUP: &str = "notice";
@@ -49,18 +49,21 @@ const REOPEN: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// Everything that is wrong with the settings.
-pub fn start(settings: NoticeSettings, context: &GatewayContext) -> Result<Running, Vec<Problem>> {
+pub fn start(
+    settings: NoticeSettings,
+    context: &GatewayContext,
+) -> Result<RunningGateway, Vec<RouteProblem>> {
     let signer =
-        Signer::new(&settings.secrets).map_err(|reason| vec![Problem { field: "secret", reason }])?;
+        Signer::new(&settings.secrets).map_err(|reason| vec![RouteProblem { field: "secret", reason }])?;
     let client = client(&settings)?;
     let (core, given) = (context.cores.next(), context.clone());
-    Ok(Running::start("notice", context, core, move |stop| run(settings, signer, client, given, stop)))
+    Ok(RunningGateway::start("notice", context, core, move |stop| run(settings, signer, client, given, stop)))
 }
 
-fn client(settings: &NoticeSettings) -> Result<reqwest::Client, Vec<Problem>> {
+fn client(settings: &NoticeSettings) -> Result<reqwest::Client, Vec<RouteProblem>> {
     let trust = TlsClientSettings { ca_file: settings.ca_file.clone(), server_name: None };
     let tls = TlsClient::new(&trust)
-        .map_err(|error| vec![Problem { field: "ca_file", reason: error.to_string() }])?;
+        .map_err(|error| vec![RouteProblem { field: "ca_file", reason: error.to_string() }])?;
     reqwest::Client::builder()
         .tls_backend_preconfigured(tls.config())
         // Whoever answers is whom the sender named: nobody is sent elsewhere with a signed body.
@@ -70,7 +73,7 @@ fn client(settings: &NoticeSettings) -> Result<reqwest::Client, Vec<Problem>> {
         .tcp_nodelay(true)
         .user_agent(concat!("campanile/", env!("CARGO_PKG_VERSION")))
         .build()
-        .map_err(|error| vec![Problem { field: "notice", reason: error.to_string() }])
+        .map_err(|error| vec![RouteProblem { field: "notice", reason: error.to_string() }])
 }
 
 /// What all lines share.

@@ -156,11 +156,11 @@ impl TestRoute {
         self.bus.topic(NOTICES).unwrap().append(&[&notice.encode()]).await.unwrap();
     }
 
-    fn start(&self) -> Running {
+    fn start(&self) -> RunningGateway {
         self.start_trusting(None)
     }
 
-    fn start_trusting(&self, ca_file: Option<PathBuf>) -> Running {
+    fn start_trusting(&self, ca_file: Option<PathBuf>) -> RunningGateway {
         let settings = NoticeSettings {
             ca_file,
             secrets: vec![Secret::from(SECRET)],

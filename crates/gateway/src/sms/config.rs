@@ -10,8 +10,8 @@ use smpp::session;
 use smpp::text::national::Language;
 use smpp::text::{Charset, Concat};
 
-use crate::context::Problem;
-use crate::route_loop::{RouteSettings, Step};
+use crate::context::RouteProblem;
+use crate::route_loop::{ChangeScope, RouteSettings};
 use settings::Secret;
 
 /// Sessions of a route at most.
@@ -218,10 +218,10 @@ impl RouteSettings for SmsRoute {
         &self.name
     }
 
-    fn problems(&self) -> Vec<Problem> {
+    fn problems(&self) -> Vec<RouteProblem> {
         let mut problems = Vec::new();
         let mut check = |field, wrong: Option<String>| {
-            problems.extend(wrong.map(|reason| Problem { field, reason }));
+            problems.extend(wrong.map(|reason| RouteProblem { field, reason }));
         };
         check("name", self.name.is_empty().then(|| "a route needs one".to_owned()));
         check("address", wrong_address(&self.address));
@@ -278,7 +278,7 @@ impl RouteSettings for SmsRoute {
         DOWN_AFTER
     }
 
-    fn step_to(&self, to: &SmsRoute) -> Step {
+    fn step_to(&self, to: &SmsRoute) -> ChangeScope {
         // What the octets of messages under way were made by.
         let encoder = |route: &SmsRoute| (route.charset, route.languages.clone(), route.long, route.standing);
         // What a session has from its beginning.
@@ -299,13 +299,13 @@ impl RouteSettings for SmsRoute {
             ..route.clone()
         };
         if self == to {
-            Step::None
+            ChangeScope::None
         } else if encoder(self) != encoder(to) {
-            Step::Reopen
+            ChangeScope::Reopen
         } else if bound(self) != bound(to) {
-            Step::Rebind
+            ChangeScope::Rebind
         } else {
-            Step::InPlace
+            ChangeScope::InPlace
         }
     }
 
@@ -423,21 +423,24 @@ mod tests {
     #[test]
     fn only_what_a_session_has_from_its_beginning_costs_it() {
         let cases = [
-            (Step::None, good()),
-            (Step::InPlace, SmsRoute { rate: 5.0, ..good() }),
-            (Step::InPlace, SmsRoute { window: 7, sessions: 3, ..good() }),
-            (Step::InPlace, SmsRoute { service_type: "WAP".to_owned(), validity_s: Some(60), ..good() }),
-            (Step::InPlace, SmsRoute { idle: Duration::from_secs(1), ..good() }),
-            (Step::Rebind, SmsRoute { address: "other.example:2775".to_owned(), ..good() }),
-            (Step::Rebind, SmsRoute { password: "other".into(), rate: 5.0, ..good() }),
-            (Step::Rebind, SmsRoute { bind: Binding::Transmitter, ..good() }),
-            (Step::Rebind, SmsRoute { version: Version::V5_0, ..good() }),
-            (Step::Rebind, SmsRoute { outbind: Some("0.0.0.0:2775".to_owned()), ..good() }),
-            (Step::Rebind, SmsRoute { enquire_link: Duration::from_secs(9), ..good() }),
-            (Step::Reopen, SmsRoute { charset: Charset::Latin1, ..good() }),
-            (Step::Reopen, SmsRoute { languages: vec![Language::Turkish], ..good() }),
-            (Step::Reopen, SmsRoute { long: Concat::Sar, ..good() }),
-            (Step::Reopen, SmsRoute { standing: SessionPolicy::OnDemand, ..good() }),
+            (ChangeScope::None, good()),
+            (ChangeScope::InPlace, SmsRoute { rate: 5.0, ..good() }),
+            (ChangeScope::InPlace, SmsRoute { window: 7, sessions: 3, ..good() }),
+            (
+                ChangeScope::InPlace,
+                SmsRoute { service_type: "WAP".to_owned(), validity_s: Some(60), ..good() },
+            ),
+            (ChangeScope::InPlace, SmsRoute { idle: Duration::from_secs(1), ..good() }),
+            (ChangeScope::Rebind, SmsRoute { address: "other.example:2775".to_owned(), ..good() }),
+            (ChangeScope::Rebind, SmsRoute { password: "other".into(), rate: 5.0, ..good() }),
+            (ChangeScope::Rebind, SmsRoute { bind: Binding::Transmitter, ..good() }),
+            (ChangeScope::Rebind, SmsRoute { version: Version::V5_0, ..good() }),
+            (ChangeScope::Rebind, SmsRoute { outbind: Some("0.0.0.0:2775".to_owned()), ..good() }),
+            (ChangeScope::Rebind, SmsRoute { enquire_link: Duration::from_secs(9), ..good() }),
+            (ChangeScope::Reopen, SmsRoute { charset: Charset::Latin1, ..good() }),
+            (ChangeScope::Reopen, SmsRoute { languages: vec![Language::Turkish], ..good() }),
+            (ChangeScope::Reopen, SmsRoute { long: Concat::Sar, ..good() }),
+            (ChangeScope::Reopen, SmsRoute { standing: SessionPolicy::OnDemand, ..good() }),
         ];
         for (step, to) in cases {
             assert_eq!(good().step_to(&to), step, "{to:?}");

@@ -4,7 +4,7 @@ use super::SmsRoute;
 use crate::AnyRoute;
 use crate::conformance::{FarEnd, Manner, Message};
 use crate::registry::ANY_PORT;
-use sim::smsc::{ErrorShare, Options, Smsc};
+use sim::smsc::{ErrorShare, Smsc, SmscOptions};
 
 /// Messages that are kept to be looked at: more than any check sends.
 const KEPT: usize = 10_000;
@@ -18,14 +18,14 @@ impl Carrier {
     }
 }
 
-fn options(manner: Manner) -> Options {
-    let usual = Options { listen: ANY_PORT.to_owned(), keep: KEPT, ..Options::default() };
+fn options(manner: Manner) -> SmscOptions {
+    let usual = SmscOptions { listen: ANY_PORT.to_owned(), keep: KEPT, ..SmscOptions::default() };
     let refuses = |status: &str| vec![ErrorShare { status: status.to_owned(), share: 1.0 }];
     match manner {
         Manner::Accept => usual,
-        Manner::Silent => Options { silence: 1.0, silence_accepts: 1.0, ..usual },
-        Manner::RefuseForGood => Options { errors: refuses("RINVDSTADR"), ..usual },
-        Manner::RefuseForNow => Options { errors: refuses("RSYSERR"), ..usual },
+        Manner::Silent => SmscOptions { silence: 1.0, silence_accepts: 1.0, ..usual },
+        Manner::RefuseForGood => SmscOptions { errors: refuses("RINVDSTADR"), ..usual },
+        Manner::RefuseForNow => SmscOptions { errors: refuses("RSYSERR"), ..usual },
     }
 }
 

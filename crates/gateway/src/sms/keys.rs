@@ -2,12 +2,12 @@
 
 use super::SmsRoute;
 use super::config::{Binding, Numbering, SessionPolicy, Source as SmsSource};
-use crate::mail::Tls;
+use crate::mail::TlsMode;
 use crate::route_keys::RouteKeys;
 use crate::surroundings::Surroundings;
 use crate::tls_words::TlsWords;
 use net::TlsClientSettings;
-use settings::{Format, Node, Problems, Schema, Secret, section, words};
+use settings::{Node, Problems, Schema, Secret, ValueFormat, section, words};
 use smpp::pdu::Version;
 use smpp::receipt::IdForm;
 use smpp::text::national::Language;
@@ -193,11 +193,11 @@ words! {
 #[derive(Debug)]
 pub enum TlsSwitch {}
 
-impl Format for TlsSwitch {
+impl ValueFormat for TlsSwitch {
     type Value = bool;
 
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<bool> {
-        TlsWords::read(node, path, problems).map(|tls| tls != Tls::None)
+        TlsWords::read(node, path, problems).map(|tls| tls != TlsMode::None)
     }
 
     fn write(value: &bool) -> Option<String> {

@@ -45,41 +45,41 @@ pub use keys::{CharsetWords, SmsKeys, VersionWords};
 
 #[cfg(test)]
 use crate::conformance::FarEnd;
-use crate::context::{GatewayContext, Problem, Running};
+use crate::context::{GatewayContext, RouteProblem, RunningGateway};
 use crate::dispatcher::{RateHolder, RouteDispatcher};
 use crate::registry::{ANY_PORT, ChannelGateway, Simulator, SimulatorOptions};
 use crate::route_keys::RouteKeys;
-use crate::route_loop::{self, Checked, RouteSessions, Step};
+use crate::route_loop::{self, ChangeScope, Checked, RouteSessions};
 use crate::surroundings::Surroundings;
 use carrier::Carrier;
 use session_pool::SessionPool;
 
-/// Starts a route. [`Running::change`] gives it other settings.
+/// Starts a route. [`RunningGateway::change`] gives it other settings.
 ///
 /// # Errors
 /// Everything that is wrong with its settings.
-pub fn start(config: SmsRoute, context: &GatewayContext) -> Result<Running, Vec<Problem>> {
+pub fn start(config: SmsRoute, context: &GatewayContext) -> Result<RunningGateway, Vec<RouteProblem>> {
     route_loop::start::<SmsSessions>(config, context)
 }
 
 /// The gateway of short messages.
-pub struct Sms;
+pub struct SmsGateway;
 
-impl ChannelGateway for Sms {
+impl ChannelGateway for SmsGateway {
     type Sessions = SmsSessions;
     type Keys = SmsKeys;
     const CHANNEL: ChannelNumber = channels::SMS;
     const ADDRESS: Option<&'static str> = Some("smsc.example:2775");
 
-    fn settings(common: &RouteKeys, keys: &SmsKeys, around: &Surroundings) -> Result<SmsRoute, Problem> {
+    fn settings(common: &RouteKeys, keys: &SmsKeys, around: &Surroundings) -> Result<SmsRoute, RouteProblem> {
         Ok(keys.route(common, around))
     }
 
     fn simulate(options: SimulatorOptions) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>> {
-        let options = sim::smsc::Options {
+        let options = sim::smsc::SmscOptions {
             listen: ANY_PORT.to_owned(),
             people: options.habits,
-            ..sim::smsc::Options::default()
+            ..sim::smsc::SmscOptions::default()
         };
         Some(Box::pin(async { Ok(Box::new(sim::smsc::Smsc::start(options).await?) as Box<dyn Simulator>) }))
     }
@@ -121,9 +121,9 @@ impl RouteSessions for SmsSessions {
     type Material = Option<TlsClient>;
     type Encoder = SmsEncoder;
 
-    fn prepare(settings: &SmsRoute, _: &GatewayContext) -> Result<Option<TlsClient>, Vec<Problem>> {
+    fn prepare(settings: &SmsRoute, _: &GatewayContext) -> Result<Option<TlsClient>, Vec<RouteProblem>> {
         let tls = settings.tls.as_ref().map(TlsClient::new).transpose();
-        tls.map_err(|error| vec![Problem { field: "tls", reason: error.to_string() }])
+        tls.map_err(|error| vec![RouteProblem { field: "tls", reason: error.to_string() }])
     }
 
     fn encoder(settings: &SmsRoute, _: &Option<TlsClient>) -> SmsEncoder {
@@ -154,7 +154,7 @@ impl RouteSessions for SmsSessions {
         self.carrier.give_up_if_down();
     }
 
-    async fn change(&mut self, step: Step, route: Checked<Self>) {
+    async fn change(&mut self, step: ChangeScope, route: Checked<Self>) {
         self.carrier.change(route.settings);
         self.session_pool.change(step, route.material).await;
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::pace::Backoff;
-use net::{Cores, End, Link, Listener, Stream, TlsClient, connect, drive, hang_up};
+use net::{Cores, DriveEnd, Link, Listener, Stream, TlsClient, connect, drive, hang_up};
 use smpp::pdu::BindMode;
 use smpp::session::{Role, Session};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -15,7 +15,7 @@ use super::carrier::Carrier;
 use super::config::{SESSIONS_MAX, SmsRoute};
 use super::session::{CarrierConnection, Ending, bind_of};
 use crate::context::Stop;
-use crate::route_loop::Step;
+use crate::route_loop::ChangeScope;
 
 /// First wait between attempts to connect.
 const RECONNECT_FIRST: Duration = Duration::from_millis(500);
@@ -85,8 +85,8 @@ impl SessionPool {
     }
 
     /// Goes on with other settings, which the carrier has already.
-    pub(super) async fn change(&mut self, step: Step, tls: Option<TlsClient>) {
-        if step == Step::Rebind {
+    pub(super) async fn change(&mut self, step: ChangeScope, tls: Option<TlsClient>) {
+        if step == ChangeScope::Rebind {
             self.tls = tls;
             // A carrier counts binds: the old ones go first.
             self.end().await;
@@ -202,7 +202,7 @@ async fn converse(
     let end = tokio::select! {
         end = drive(&mut link, &mut machine, &mut connection) => end,
         // The carrier does not even answer the unbind.
-        () = overdue(&mut stopping, config.drain) => End::Finished,
+        () = overdue(&mut stopping, config.drain) => DriveEnd::Finished,
     };
     hang_up(&mut machine, &mut connection);
     let why = words(&connection.end, &end);
@@ -280,10 +280,10 @@ async fn overdue(stopping: &mut Stop, drain: Duration) {
     tokio::time::sleep(drain * 3).await;
 }
 
-fn words(ending: &Ending, end: &End) -> String {
+fn words(ending: &Ending, end: &DriveEnd) -> String {
     match (ending.refused, ending.reason, end) {
         (Some(status), ..) => format!("the carrier refused the bind: {status}"),
-        (None, _, End::Broken(error)) => format!("the connection broke: {error}"),
+        (None, _, DriveEnd::Broken(error)) => format!("the connection broke: {error}"),
         (None, Some(reason), _) => reason.to_string(),
         (None, None, _) => "the connection went away".to_owned(),
     }

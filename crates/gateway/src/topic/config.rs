@@ -1,7 +1,7 @@
 //! A topic route: how messages are kept that it publishes.
 
-use crate::context::Problem;
-use crate::route_loop::{RouteSettings, Step};
+use crate::context::RouteProblem;
+use crate::route_loop::{ChangeScope, RouteSettings};
 use crate::worker::TURN_MAX;
 use bus::TopicSettings;
 use records::TEXT_TOPIC_OCTETS_MAX;
@@ -42,11 +42,11 @@ impl RouteSettings for TopicRoute {
         &self.name
     }
 
-    fn problems(&self) -> Vec<Problem> {
+    fn problems(&self) -> Vec<RouteProblem> {
         let mut problems = Vec::new();
         let mut check = |field: &'static str, wrong: bool, reason: String| {
             if wrong {
-                problems.push(Problem { field, reason });
+                problems.push(RouteProblem { field, reason });
             }
         };
         check("name", self.name.is_empty(), "is needed".to_owned());
@@ -71,8 +71,8 @@ impl RouteSettings for TopicRoute {
         DOWN_AFTER
     }
 
-    fn step_to(&self, to: &TopicRoute) -> Step {
-        if self == to { Step::None } else { Step::InPlace }
+    fn step_to(&self, to: &TopicRoute) -> ChangeScope {
+        if self == to { ChangeScope::None } else { ChangeScope::InPlace }
     }
 }
 

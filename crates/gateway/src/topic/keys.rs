@@ -1,7 +1,7 @@
 //! Keys of a route of channel `topic`, and its settings made of them.
 
 use super::TopicRoute;
-use crate::context::Problem;
+use crate::context::RouteProblem;
 use crate::route_keys::RouteKeys;
 use crate::surroundings::Surroundings;
 use bus::TopicSettings;
@@ -26,12 +26,16 @@ pub struct TextTopics {
 
 impl TopicKeys {
     /// Settings of a route with these keys.
-    pub(super) fn route(&self, common: &RouteKeys, around: &Surroundings) -> Result<TopicRoute, Problem> {
+    pub(super) fn route(
+        &self,
+        common: &RouteKeys,
+        around: &Surroundings,
+    ) -> Result<TopicRoute, RouteProblem> {
         let Some(kept) = around.get::<TextTopics>() else {
             let reason =
                 "a route of channel topic needs a section [topics]: without it no client can read the topics"
                     .to_owned();
-            return Err(Problem { field: "channel", reason });
+            return Err(RouteProblem { field: "channel", reason });
         };
         Ok(TopicRoute {
             name: common.name.clone(),

@@ -21,11 +21,11 @@ pub use keys::{TextTopics, TopicKeys};
 
 #[cfg(test)]
 use crate::conformance::FarEnd;
-use crate::context::{GatewayContext, Problem, Running, Stop};
+use crate::context::{GatewayContext, RouteProblem, RunningGateway, Stop};
 use crate::dispatcher::{ChannelEncoder, Job, RateHolder, RouteDispatcher, RouteLimit};
 use crate::registry::ChannelGateway;
 use crate::route_keys::RouteKeys;
-use crate::route_loop::{self, Checked, RouteSessions, Step};
+use crate::route_loop::{self, ChangeScope, Checked, RouteSessions};
 use crate::surroundings::Surroundings;
 use crate::worker::{Turns, Worker};
 use bus::BusError;
@@ -57,19 +57,23 @@ type TopicJob = Job<()>;
 ///
 /// # Errors
 /// Everything that is wrong with its settings.
-pub fn start(config: TopicRoute, context: &GatewayContext) -> Result<Running, Vec<Problem>> {
+pub fn start(config: TopicRoute, context: &GatewayContext) -> Result<RunningGateway, Vec<RouteProblem>> {
     route_loop::start::<TopicSessions>(config, context)
 }
 
 /// The gateway of text topics. They are in this server: there is nobody to simulate.
-pub struct Text;
+pub struct TopicGateway;
 
-impl ChannelGateway for Text {
+impl ChannelGateway for TopicGateway {
     type Sessions = TopicSessions;
     type Keys = TopicKeys;
     const CHANNEL: ChannelNumber = channels::TOPIC;
 
-    fn settings(common: &RouteKeys, keys: &TopicKeys, around: &Surroundings) -> Result<TopicRoute, Problem> {
+    fn settings(
+        common: &RouteKeys,
+        keys: &TopicKeys,
+        around: &Surroundings,
+    ) -> Result<TopicRoute, RouteProblem> {
         keys.route(common, around)
     }
 
@@ -92,7 +96,7 @@ impl RouteSessions for TopicSessions {
     type Material = ();
     type Encoder = TopicEncoder;
 
-    fn prepare(_: &TopicRoute, _: &GatewayContext) -> Result<(), Vec<Problem>> {
+    fn prepare(_: &TopicRoute, _: &GatewayContext) -> Result<(), Vec<RouteProblem>> {
         Ok(())
     }
 
@@ -127,7 +131,7 @@ impl RouteSessions for TopicSessions {
         }
     }
 
-    async fn change(&mut self, _: Step, route: Checked<Self>) {
+    async fn change(&mut self, _: ChangeScope, route: Checked<Self>) {
         self.settings.send_replace(Arc::new(route.settings));
     }
 

@@ -178,8 +178,8 @@ macro_rules! over_both {
 
 /// A log in a database of its own, and as another process sees it.
 fn in_postgres() -> [Arc<dyn LedgerLog>; 2] {
-    let url = servers::postgres::Server::shared().create_database();
-    let open = || postgres::open(&url, &postgres::Options::default()).unwrap().ledger_log().unwrap();
+    let url = servers::postgres::PostgresServer::shared().create_database();
+    let open = || postgres::open(&url, &postgres::PostgresOptions::default()).unwrap().ledger_log().unwrap();
     [open(), open()]
 }
 

@@ -39,7 +39,7 @@ const SEND_OCTETS: usize = 2 << 20;
 
 /// What is said of the user messages of a protocol.
 #[derive(Debug, Clone, Copy)]
-pub struct Messages {
+pub struct MessageFraming {
     /// Payload protocol identifier (RFC 9260, section 3.3.1), such as 46 for Diameter in the clear (RFC 6733,
     /// section 2.1).
     pub payload_protocol: u32,
@@ -83,7 +83,7 @@ pub fn probe_sctp() -> Result<(), NoSctp> {
 pub async fn connect_sctp(
     remote: &[SocketAddr],
     local: &[SocketAddr],
-    messages: Messages,
+    messages: MessageFraming,
     within: Duration,
 ) -> Result<Stream, ConnectError> {
     let address = || remote.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::{HEAD, Head, Key, MESSAGE, Message, Unread};
+use wire::{ControlMessage, HEAD, Head, Key, MESSAGE, Unread};
 
 #[allow(dead_code)]
 #[path = "../../src/wire.rs"]
@@ -23,7 +23,7 @@ fn read_head(octets: &[u8]) {
 }
 
 fn read_message(octets: &[u8]) {
-    let _ = Message::decode(octets, &Key::NONE);
+    let _ = ControlMessage::decode(octets, &Key::NONE);
     // Sealed as a peer with our key would: whatever is in it is read or refused, and what is read means
     // itself.
     let mut sealed = [0; MESSAGE];
@@ -31,11 +31,11 @@ fn read_message(octets: &[u8]) {
     sealed[..given].copy_from_slice(&octets[..given]);
     let seal = blake3::keyed_hash(&[0; 32], &sealed[..BODY]);
     sealed[BODY..].copy_from_slice(seal.as_bytes());
-    match Message::decode(&sealed, &Key::NONE) {
+    match ControlMessage::decode(&sealed, &Key::NONE) {
         Ok(message) => {
-            assert_eq!(Message::decode(&message.encode(&Key::NONE), &Key::NONE), Ok(message));
+            assert_eq!(ControlMessage::decode(&message.encode(&Key::NONE), &Key::NONE), Ok(message));
             let other = Key::from_words("a key that nobody has here").unwrap();
-            assert!(matches!(Message::decode(&sealed, &other), Err(Unread::Seal { .. })));
+            assert!(matches!(ControlMessage::decode(&sealed, &other), Err(Unread::Seal { .. })));
         }
         Err(Unread::Seal { .. }) => panic!("it was sealed"),
         Err(_) => {}

@@ -20,11 +20,11 @@ struct Chunk {
 }
 
 /// The thread that reads.
-pub struct Reading {
+pub struct ReaderThread {
     thread: std::thread::JoinHandle<io::Result<()>>,
 }
 
-impl Reading {
+impl ReaderThread {
     /// How it ended; call it after the senders ended.
     pub fn end(self) -> io::Result<()> {
         self.thread
@@ -43,14 +43,14 @@ pub struct FileFeed {
 
 impl FileFeed {
     /// Begins to read `path`, from its start to its end, for `feeds` senders.
-    pub fn open(path: &Path, feeds: usize) -> io::Result<(Vec<FileFeed>, Reading)> {
+    pub fn open(path: &Path, feeds: usize) -> io::Result<(Vec<FileFeed>, ReaderThread)> {
         let file = File::open(path)?;
         let (to, from) = sync_channel(AHEAD);
         let thread =
             std::thread::Builder::new().name("udp-read".to_owned()).spawn(move || read(&file, &to))?;
         let chunks = Arc::new(Mutex::new(from));
         let feed = || FileFeed { chunks: chunks.clone(), chunk: None, at: 0, is_over: false };
-        Ok(((0..feeds).map(|_| feed()).collect(), Reading { thread }))
+        Ok(((0..feeds).map(|_| feed()).collect(), ReaderThread { thread }))
     }
 
     pub(super) fn fill(&mut self, payload: &mut [u8]) -> Filled {

@@ -41,7 +41,7 @@ pub use interface::Interface;
 pub use proof::SiteKey;
 pub use receive::{Arrived, ReceiveOptions, Received, Receiving};
 pub use send::{
-    Outcome, Progress, PushReport, RATE_MIN, SITES_MAX, SendOptions, Site, SiteReport, fresh_signing_key,
-    public_key, send,
+    PushProgress, PushReport, RATE_MIN, SITES_MAX, SendOptions, Site, SiteOutcome, SiteReport,
+    fresh_signing_key, public_key, send,
 };
 pub use stream::PushCounts;

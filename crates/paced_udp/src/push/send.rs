@@ -66,7 +66,7 @@ pub struct SendOptions {
 
 /// What is told while it goes on. Sites by their number in the options.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum PushProgress {
     /// A site is there, proved itself, and has these many blocks.
     Joined {
         /// Which.
@@ -99,13 +99,13 @@ pub enum Progress {
         /// Whether it was ever there.
         joined: bool,
         /// What became of it.
-        outcome: Outcome,
+        outcome: SiteOutcome,
     },
 }
 
 /// What became of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum SiteOutcome {
     /// It has the file on disk, and proved that it says so.
     Done,
     /// It cannot have the file: why, in words.
@@ -124,7 +124,7 @@ pub struct SiteReport {
     /// Its name.
     pub name: String,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: SiteOutcome,
     /// From when it was there and the first datagram went out until its end; none when it never was there.
     pub took: Option<Duration>,
     /// Blocks it lacks.
@@ -148,7 +148,7 @@ pub struct PushReport {
 
 /// Pushes a file. Within a tokio runtime with time and IO. An error means that nothing was sent at all, or
 /// that the file could not be read any more; what becomes of single sites stands in the report.
-pub async fn send(options: SendOptions, progress: UnboundedSender<Progress>) -> io::Result<PushReport> {
+pub async fn send(options: SendOptions, progress: UnboundedSender<PushProgress>) -> io::Result<PushReport> {
     check(&options)?;
     let (path, name) = (options.file.clone(), name(&options)?);
     let described = spawn_blocking(move || {
@@ -213,15 +213,15 @@ async fn visit_until(
     let mut standing = SiteProgress::new(visit.blocks);
     let visiting = visit.run(&mut standing);
     let outcome = match deadline {
-        Some(deadline) => timeout(deadline, visiting).await.unwrap_or(Outcome::Late),
+        Some(deadline) => timeout(deadline, visiting).await.unwrap_or(SiteOutcome::Late),
         None => visiting.await,
     };
-    let _ = visit.progress.send(Progress::Ended {
+    let _ = visit.progress.send(PushProgress::Ended {
         site: visit.number,
         joined: standing.joined.is_some(),
         outcome: outcome.clone(),
     });
-    let left = if outcome == Outcome::Done { 0 } else { standing.left };
+    let left = if outcome == SiteOutcome::Done { 0 } else { standing.left };
     let began = began[visit.number.min(began.len() - 1)].get();
     let took = standing.joined.map(|joined| began.map_or(joined, |began| joined.max(*began)).elapsed());
     let report = SiteReport { name: visit.site.name.clone(), outcome, took, left, blocks: visit.blocks };

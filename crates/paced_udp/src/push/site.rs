@@ -15,7 +15,7 @@ use super::link;
 use super::message::{EARLY_LEN_MAX, Offer, PushMessage, PushReason, VERSION};
 use super::proof::{Bond, ProofRole};
 use super::report::LackReport;
-use super::send::{Outcome, Progress, Site};
+use super::send::{PushProgress, Site, SiteOutcome};
 use super::stream::PushEvent;
 
 /// How long a site may be silent before nothing more is sent to it.
@@ -50,13 +50,13 @@ pub struct Visit {
     /// To the thread for data.
     pub events: EventSender<PushEvent>,
     /// To whoever looks on.
-    pub progress: UnboundedSender<Progress>,
+    pub progress: UnboundedSender<PushProgress>,
     /// How long a site may stay away.
     pub give_up: Duration,
 }
 
 /// How one try ends, but for success.
-enum Failed {
+enum PushFailure {
     /// Trying again may help.
     ForNow(String),
     /// It will not.
@@ -65,7 +65,7 @@ enum Failed {
     Disk(String),
 }
 
-impl From<io::Error> for Failed {
+impl From<io::Error> for PushFailure {
     fn from(error: io::Error) -> Self {
         Self::ForNow(error.to_string())
     }
@@ -102,55 +102,63 @@ impl SiteProgress {
 
 impl Visit {
     /// Tries until there is an outcome. `standing` is kept up to date, for a report at a deadline.
-    pub async fn run(&self, standing: &mut SiteProgress) -> Outcome {
+    pub async fn run(&self, standing: &mut SiteProgress) -> SiteOutcome {
         standing.heard = Instant::now();
         loop {
             let ended = self.attempt(standing).await;
             let _ = self.events.send(PushEvent::Leave(self.number));
             let words = match ended {
-                Ok(()) => return Outcome::Done,
-                Err(Failed::ForGood(words)) => return Outcome::Refused(words),
-                Err(Failed::Disk(words)) => return Outcome::NoRoom(words),
-                Err(Failed::ForNow(words)) => words,
+                Ok(()) => return SiteOutcome::Done,
+                Err(PushFailure::ForGood(words)) => return SiteOutcome::Refused(words),
+                Err(PushFailure::Disk(words)) => return SiteOutcome::NoRoom(words),
+                Err(PushFailure::ForNow(words)) => words,
             };
             if standing.heard.elapsed() >= self.give_up {
-                return Outcome::Away(words);
+                return SiteOutcome::Away(words);
             }
-            let _ = self.progress.send(Progress::Away { site: self.number, words });
+            let _ = self.progress.send(PushProgress::Away { site: self.number, words });
             sleep(AGAIN_AFTER).await;
         }
     }
 
-    async fn attempt(&self, standing: &mut SiteProgress) -> Result<(), Failed> {
+    async fn attempt(&self, standing: &mut SiteProgress) -> Result<(), PushFailure> {
         let connecting = self.endpoint.connect(self.site.address, link::CERTIFICATE_NAME);
-        let connecting = connecting.map_err(|error| Failed::ForGood(error.to_string()))?;
+        let connecting = connecting.map_err(|error| PushFailure::ForGood(error.to_string()))?;
         let connection = match timeout(CONNECT_MAX, connecting).await {
-            Ok(made) => made.map_err(|error| Failed::ForNow(format!("no connection: {error}")))?,
-            Err(_) => return Err(Failed::ForNow("it does not answer".into())),
+            Ok(made) => made.map_err(|error| PushFailure::ForNow(format!("no connection: {error}")))?,
+            Err(_) => return Err(PushFailure::ForNow("it does not answer".into())),
         };
         let ended = self.converse(&connection, standing).await;
         connection.close(0u8.into(), b"");
         ended
     }
 
-    async fn converse(&self, connection: &Connection, standing: &mut SiteProgress) -> Result<(), Failed> {
+    async fn converse(
+        &self,
+        connection: &Connection,
+        standing: &mut SiteProgress,
+    ) -> Result<(), PushFailure> {
         let (mut send, mut receive) = connection.open_bi().await.map_err(io::Error::from)?;
         let accepted = timeout(ACCEPT_MAX, async {
             let bond = self.handshake(connection, &mut send, &mut receive).await?;
             PushMessage::Offer(Box::new((*self.offer).clone())).send(&mut send).await?;
             match next(&mut receive, ACCEPT_LEN_MAX).await? {
                 PushMessage::Accept { port, has } => Ok((bond, port, has)),
-                _ => Err(Failed::ForGood("it did not accept as it should".into())),
+                _ => Err(PushFailure::ForGood("it did not accept as it should".into())),
             }
         });
-        let accepted = accepted.await.map_err(|_| Failed::ForNow("it takes too long to accept".into()))?;
+        let accepted =
+            accepted.await.map_err(|_| PushFailure::ForNow("it takes too long to accept".into()))?;
         let (bond, port, has) = accepted?;
         let now = Instant::now();
         standing.joined.get_or_insert(now);
         (standing.heard, standing.moved) = (now, now);
         let has_count = has.iter().map(|octet| octet.count_ones()).sum();
-        let _ =
-            self.progress.send(Progress::Joined { site: self.number, has: has_count, blocks: self.blocks });
+        let _ = self.progress.send(PushProgress::Joined {
+            site: self.number,
+            has: has_count,
+            blocks: self.blocks,
+        });
         let to = SocketAddr::new(self.site.address.ip(), port);
         let _ = self.events.send(PushEvent::Join { site: self.number, to, has });
         self.follow(connection, &mut receive, &bond, standing).await
@@ -161,17 +169,17 @@ impl Visit {
         connection: &Connection,
         send: &mut SendStream,
         receive: &mut RecvStream,
-    ) -> Result<Bond, Failed> {
+    ) -> Result<Bond, PushFailure> {
         let nonce = link::random()?;
         PushMessage::Hello { version: VERSION, nonce }.send(send).await?;
         let PushMessage::Challenge { nonce: receiver, proof } = next(receive, EARLY_LEN_MAX).await? else {
-            return Err(Failed::ForGood("it answered the hello with something else".into()));
+            return Err(PushFailure::ForGood("it answered the hello with something else".into()));
         };
         let bond = Bond { exported: link::exported(connection)?, sender: nonce, receiver };
         if !bond.holds(&self.site.key, ProofRole::Receiver, b"", proof) {
             let words = "the two sides do not know the same key";
             let _ = PushMessage::End { reason: PushReason::Key, words: words.into() }.send(send).await;
-            return Err(Failed::ForGood(format!("wrong key: {words}")));
+            return Err(PushFailure::ForGood(format!("wrong key: {words}")));
         }
         let proof = *bond.prove(&self.site.key, ProofRole::Sender, b"").as_bytes();
         PushMessage::Proof(proof).send(send).await?;
@@ -185,7 +193,7 @@ impl Visit {
         receive: &mut RecvStream,
         bond: &Bond,
         standing: &mut SiteProgress,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), PushFailure> {
         let receipt = next(receive, EARLY_LEN_MAX);
         tokio::pin!(receipt);
         loop {
@@ -193,7 +201,7 @@ impl Visit {
             tokio::select! {
                 message = &mut receipt => return match message? {
                     PushMessage::Receipt(proof) if bond.holds(&self.site.key, ProofRole::Receipt, &self.whole, proof) => Ok(()),
-                    _ => Err(Failed::ForGood("its receipt is wrong".into())),
+                    _ => Err(PushFailure::ForGood("its receipt is wrong".into())),
                 },
                 datagram = connection.read_datagram() => {
                     let datagram = datagram.map_err(io::Error::from)?;
@@ -207,22 +215,22 @@ impl Visit {
                     }
                 }
                 () = sleep(silence) => {
-                    return Err(Failed::ForNow(format!("it was silent for {} s", SILENCE_MAX.as_secs())));
+                    return Err(PushFailure::ForNow(format!("it was silent for {} s", SILENCE_MAX.as_secs())));
                 }
             }
         }
     }
 
-    fn hear(&self, report: LackReport, standing: &mut SiteProgress) -> Result<(), Failed> {
+    fn hear(&self, report: LackReport, standing: &mut SiteProgress) -> Result<(), PushFailure> {
         standing.hear(&report);
         if standing.left > 0 && standing.moved.elapsed() > STANDSTILL_MAX {
             let seconds = STANDSTILL_MAX.as_secs();
-            return Err(Failed::ForGood(format!("it answers, but took nothing in for {seconds} s")));
+            return Err(PushFailure::ForGood(format!("it answers, but took nothing in for {seconds} s")));
         }
         if standing.told.elapsed() >= TELL_EVERY {
             standing.told = Instant::now();
             let (site, left) = (self.number, standing.left);
-            let _ = self.progress.send(Progress::Going { site, left, blocks: self.blocks });
+            let _ = self.progress.send(PushProgress::Going { site, left, blocks: self.blocks });
         }
         let _ = self.events.send(PushEvent::Report { site: self.number, report });
         Ok(())
@@ -230,13 +238,15 @@ impl Visit {
 }
 
 /// The next message, unless it is an end.
-async fn next(receive: &mut RecvStream, most: usize) -> Result<PushMessage, Failed> {
+async fn next(receive: &mut RecvStream, most: usize) -> Result<PushMessage, PushFailure> {
     match PushMessage::receive(receive, most).await {
-        Ok(PushMessage::End { reason: PushReason::Busy, words }) => Err(Failed::ForNow(words)),
-        Ok(PushMessage::End { reason: PushReason::Disk, words }) => Err(Failed::Disk(words)),
-        Ok(PushMessage::End { words, .. }) => Err(Failed::ForGood(words)),
+        Ok(PushMessage::End { reason: PushReason::Busy, words }) => Err(PushFailure::ForNow(words)),
+        Ok(PushMessage::End { reason: PushReason::Disk, words }) => Err(PushFailure::Disk(words)),
+        Ok(PushMessage::End { words, .. }) => Err(PushFailure::ForGood(words)),
         Ok(message) => Ok(message),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(Failed::ForGood(error.to_string())),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            Err(PushFailure::ForGood(error.to_string()))
+        }
         Err(error) => Err(error.into()),
     }
 }

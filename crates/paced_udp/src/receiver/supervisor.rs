@@ -7,7 +7,7 @@ use super::{ReceiveOptions, StreamReport, Until, View};
 use crate::error::PacedUdpError;
 use crate::payload::Writing;
 use crate::socket::{Buffer, now_ns};
-use crate::wire::{Key, MSS_MAX, MSS_MIN, Message, Refusal, Unread};
+use crate::wire::{ControlMessage, Key, MSS_MAX, MSS_MIN, StreamRefusal, Unread};
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -81,18 +81,20 @@ impl Supervisor {
     }
 
     fn answer(&mut self, letter: &ControlDatagram) {
-        match Message::decode(&letter.octets, &self.options.key) {
-            Ok(Message::Hello { stream, nonce, rate, mss }) => {
+        match ControlMessage::decode(&letter.octets, &self.options.key) {
+            Ok(ControlMessage::Hello { stream, nonce, rate, mss }) => {
                 self.greet(letter.from, stream, nonce, rate, mss)
             }
-            Ok(Message::Bye { stream, nonce, sent, not_sent }) => {
+            Ok(ControlMessage::Bye { stream, nonce, sent, not_sent }) => {
                 self.hear_bye(stream, nonce, sent, not_sent)
             }
             // Answers are no longer than what asked for them, and go to loopback alone where nobody proved
             // anything.
             Err(Unread::Seal { kind: 1, stream }) if letter.from.ip().is_loopback() => {
-                if let Ok(Message::Hello { nonce, .. }) = Message::decode(&letter.octets, &Key::NONE) {
-                    let refused = Message::Refused { stream, nonce, why: Refusal::Key };
+                if let Ok(ControlMessage::Hello { nonce, .. }) =
+                    ControlMessage::decode(&letter.octets, &Key::NONE)
+                {
+                    let refused = ControlMessage::Refused { stream, nonce, why: StreamRefusal::Key };
                     let _ = self.replies.send_to(&refused.encode(&Key::NONE), letter.from);
                 }
             }
@@ -107,11 +109,11 @@ impl Supervisor {
         }
         let known = self.streams.get(&stream).is_some_and(|known| known.nonce == nonce);
         let refusal = if !(MSS_MIN..=MSS_MAX).contains(&mss) {
-            Some(Refusal::Size)
+            Some(StreamRefusal::Size)
         } else if !known
             && (self.streams.contains_key(&stream) || self.streams.len() >= self.options.streams_max)
         {
-            Some(Refusal::Full)
+            Some(StreamRefusal::Full)
         } else {
             None
         };
@@ -120,10 +122,10 @@ impl Supervisor {
             self.admitted.admit(stream, from.ip(), mss);
         }
         let reply = match refusal {
-            Some(why) => Message::Refused { stream, nonce, why },
+            Some(why) => ControlMessage::Refused { stream, nonce, why },
             None => {
                 let Buffer { octets, asked } = self.sockets.buffer;
-                Message::Welcome { stream, nonce, buffer: octets as u64, buffer_asked: asked as u64 }
+                ControlMessage::Welcome { stream, nonce, buffer: octets as u64, buffer_asked: asked as u64 }
             }
         };
         self.reply(&reply, from);
@@ -138,7 +140,7 @@ impl Supervisor {
         stream.parted = false;
     }
 
-    fn reply(&self, message: &Message, to: SocketAddr) {
+    fn reply(&self, message: &ControlMessage, to: SocketAddr) {
         // Lost as any datagram may be; whoever waits asks again.
         let _ = self.replies.send_to(&message.encode(&self.options.key), to);
     }
@@ -165,7 +167,7 @@ impl Supervisor {
             }
             stream.parted = since_bye.is_some_and(|since| since > STRAGGLERS);
             stream.feedbacks += 1;
-            let feedback = Message::Feedback {
+            let feedback = ControlMessage::Feedback {
                 stream: stream.id,
                 nonce: stream.nonce,
                 number: stream.feedbacks,

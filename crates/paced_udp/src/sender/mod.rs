@@ -9,10 +9,10 @@ pub use peer::{ANSWERS_WITHIN, ReceiverPeer, SILENT_AFTER};
 pub use tally::SenderTally;
 
 use crate::error::PacedUdpError;
-use crate::payload::{FileFeed, Reading};
+use crate::payload::{FileFeed, ReaderThread};
 use crate::socket::Rung;
 use crate::wire::{Counted, HEAD, Key, MSS_MAX, MSS_MIN};
-use pace::{Profile, Rule};
+use pace::{PacingRule, Profile};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ pub struct SendOptions {
     /// The rate asked for over time, in bits of such packets a second.
     pub profile: Profile,
     /// How being late is dealt with.
-    pub rule: Rule,
+    pub rule: PacingRule,
     /// Threads to begin with, and at most; the most is held to the processors this process may use.
     pub threads: (usize, usize),
     /// Who decides between them.
@@ -129,7 +129,7 @@ pub struct View {
 
 /// What came of it all.
 #[derive(Debug, Clone, Serialize)]
-pub struct Summary {
+pub struct SenderSummary {
     /// Seconds of sending.
     pub seconds: f64,
     /// Packets asked for.
@@ -172,7 +172,7 @@ pub struct Summary {
     pub receiver_buffer: (u64, u64),
 }
 
-impl Summary {
+impl SenderSummary {
     /// Lost packets of each thousand that were sent.
     pub fn loss(&self) -> f64 {
         let lost = (self.lost_socket + self.lost_path) as f64;
@@ -200,7 +200,7 @@ pub(crate) enum SupervisorCommand {
 pub struct Sender {
     words: Channel<SupervisorCommand>,
     views: Receiver<View>,
-    thread: std::thread::JoinHandle<Result<Summary, PacedUdpError>>,
+    thread: std::thread::JoinHandle<Result<SenderSummary, PacedUdpError>>,
 }
 
 /// Tells a running sender something, from any thread.
@@ -260,7 +260,7 @@ impl Sender {
     }
 
     /// Waits for the end.
-    pub fn join(self) -> Result<Summary, PacedUdpError> {
+    pub fn join(self) -> Result<SenderSummary, PacedUdpError> {
         // Views that nobody takes are not kept.
         drop(self.views);
         let _keeps = self.words;
@@ -270,7 +270,7 @@ impl Sender {
     }
 }
 
-fn run(steward: Supervisor, reading: Option<Reading>) -> Result<Summary, PacedUdpError> {
+fn run(steward: Supervisor, reading: Option<ReaderThread>) -> Result<SenderSummary, PacedUdpError> {
     let ended = steward.run();
     if let Some(reading) = reading {
         reading.end().map_err(PacedUdpError::io("reading the file"))?;

@@ -3,7 +3,7 @@
 
 use crate::error::PacedUdpError;
 use crate::socket::connect;
-use crate::wire::{Counted, Key, MESSAGE, Message, Refusal};
+use crate::wire::{ControlMessage, Counted, Key, MESSAGE, StreamRefusal};
 use socket2::Socket;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -65,7 +65,7 @@ impl ReceiverPeer {
 
     fn ask(&mut self) -> Result<(), PacedUdpError> {
         let Offer { stream, rate, mss } = self.offer;
-        let hello = Message::Hello { stream, nonce: self.nonce, rate, mss }.encode(&self.key);
+        let hello = ControlMessage::Hello { stream, nonce: self.nonce, rate, mss }.encode(&self.key);
         let begun = Instant::now();
         while begun.elapsed() < ANSWERS_WITHIN {
             // A peer that is just starting refuses the first ones; the next one asks again.
@@ -73,12 +73,12 @@ impl ReceiverPeer {
             let until = Instant::now() + AGAIN;
             while let Some(message) = self.next(until)? {
                 match message {
-                    Message::Welcome { buffer, buffer_asked, .. } => {
+                    ControlMessage::Welcome { buffer, buffer_asked, .. } => {
                         self.buffer = (buffer, buffer_asked);
                         self.heard = Instant::now();
                         return Ok(());
                     }
-                    Message::Refused { why, .. } => {
+                    ControlMessage::Refused { why, .. } => {
                         return Err(PacedUdpError::Refused { peer: self.address, why });
                     }
                     _ => {}
@@ -101,15 +101,15 @@ impl ReceiverPeer {
 
     /// Tells the end, and hears what came in all.
     pub fn part(&mut self, sent: u64, not_sent: u64) -> Result<Counted, PacedUdpError> {
-        let bye =
-            Message::Bye { stream: self.offer.stream, nonce: self.nonce, sent, not_sent }.encode(&self.key);
+        let bye = ControlMessage::Bye { stream: self.offer.stream, nonce: self.nonce, sent, not_sent }
+            .encode(&self.key);
         let begun = Instant::now();
         while begun.elapsed() < SILENT_AFTER {
             let _ = self.socket.send(&bye);
             let until = Instant::now() + AGAIN;
             while let Some(message) = self.next(until)? {
                 self.learn(&message);
-                if let Message::Feedback { is_last: true, .. } = message {
+                if let ControlMessage::Feedback { is_last: true, .. } = message {
                     return Ok(self.counted);
                 }
             }
@@ -117,8 +117,8 @@ impl ReceiverPeer {
         Err(PacedUdpError::Silent { peer: self.address, since: self.heard.elapsed() })
     }
 
-    fn learn(&mut self, message: &Message) {
-        if let Message::Feedback { number, counted, .. } = message {
+    fn learn(&mut self, message: &ControlMessage) {
+        if let ControlMessage::Feedback { number, counted, .. } = message {
             self.heard = Instant::now();
             if *number >= self.newest {
                 (self.newest, self.counted) = (*number, *counted);
@@ -127,7 +127,7 @@ impl ReceiverPeer {
     }
 
     /// The next message about this stream; `None` when the time is over.
-    fn next(&mut self, until: Instant) -> Result<Option<Message>, PacedUdpError> {
+    fn next(&mut self, until: Instant) -> Result<Option<ControlMessage>, PacedUdpError> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -151,11 +151,13 @@ impl ReceiverPeer {
         }
     }
 
-    fn read(&self, octets: &[u8]) -> Option<Message> {
+    fn read(&self, octets: &[u8]) -> Option<ControlMessage> {
         // A refusal for want of the key cannot be sealed with it.
-        let unsealed = |message: &Message| matches!(message, Message::Refused { why: Refusal::Key, .. });
-        let message = Message::decode(octets, &self.key)
-            .or_else(|error| Message::decode(octets, &Key::NONE).ok().filter(unsealed).ok_or(error))
+        let unsealed = |message: &ControlMessage| {
+            matches!(message, ControlMessage::Refused { why: StreamRefusal::Key, .. })
+        };
+        let message = ControlMessage::decode(octets, &self.key)
+            .or_else(|error| ControlMessage::decode(octets, &Key::NONE).ok().filter(unsealed).ok_or(error))
             .ok()?;
         (message.stream() == self.offer.stream && message.nonce() == &self.nonce).then_some(message)
     }

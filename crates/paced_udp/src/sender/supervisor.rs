@@ -4,14 +4,15 @@
 use super::peer::{Offer, ReceiverPeer};
 use super::tally::SenderTally;
 use super::thread::{Beginning, Duty, Orders, Thread, ThreadMailbox};
-use super::{Scaling, SendOptions, Summary, SupervisorCommand, View};
+use super::{Scaling, SendOptions, SenderSummary, SupervisorCommand, View};
 use crate::error::PacedUdpError;
 use crate::host::HostWatch;
 use crate::payload::{FileFeed, PayloadSource};
 use crate::socket::{Outbox, Rung, connect, probe};
 use crate::wire::Counted;
 use pace::sender_scaler::{
-    Ceiling, Controller, Decision, Reason, Report, Seen as Evidence, SenderScaler, burst_for,
+    Ceiling, ChangeReason, Controller, Decision, Observation as Evidence, SenderReport, SenderScaler,
+    burst_for,
 };
 use pace::{Gaps, Interval, Lag};
 use std::sync::Arc;
@@ -142,7 +143,7 @@ impl Supervisor {
     }
 
     /// Until the time is over, the file has ended, somebody stops it, or the peer is silent.
-    pub(super) fn run(mut self) -> Result<Summary, PacedUdpError> {
+    pub(super) fn run(mut self) -> Result<SenderSummary, PacedUdpError> {
         self.begun = Instant::now();
         let ended = self.go();
         self.count();
@@ -249,7 +250,7 @@ impl Supervisor {
     }
 
     /// Asks who decides, if anybody does.
-    fn judge(&mut self, threads: &[Report]) -> Option<Decision> {
+    fn judge(&mut self, threads: &[SenderReport]) -> Option<Decision> {
         let ours = threads.iter().map(|report| report.cpu).sum();
         let evidence = Evidence {
             now: Instant::now(),
@@ -288,7 +289,7 @@ impl Supervisor {
             tally.lag = std::mem::take(&mut one.lag_undecided);
         }
         self.decided.told.resize_with(tallies.len(), SenderTally::default);
-        let reports: Vec<Report> = tallies
+        let reports: Vec<SenderReport> = tallies
             .iter()
             .zip(&self.decided.told)
             .zip(&self.running)
@@ -460,12 +461,12 @@ impl Supervisor {
         tallies
     }
 
-    fn summary(&self, seconds: f64, tallies: &[SenderTally], counted: &Counted) -> Summary {
+    fn summary(&self, seconds: f64, tallies: &[SenderTally], counted: &Counted) -> SenderSummary {
         let total = |of: fn(&SenderTally) -> u64| tallies.iter().map(of).sum::<u64>();
         let sent = total(|tally| tally.packets);
         let asked = ((self.asked_bits / self.packet_bits()) as u64).max(sent);
         let rate = |packets: u64| packets as f64 * self.packet_bits() / seconds.max(1e-9);
-        let mut summary = Summary {
+        let mut summary = SenderSummary {
             seconds,
             asked,
             sent,
@@ -526,13 +527,13 @@ fn in_the_way(ceiling: Ceiling) -> &'static str {
 }
 
 /// Why the plan has changed, for people.
-fn changed_for(reason: Reason) -> &'static str {
+fn changed_for(reason: ChangeReason) -> &'static str {
     match reason {
-        Reason::Burst => "another rate, another burst",
-        Reason::HigherRung => "more packets with one call",
-        Reason::LowerRung => "the smoother way is enough",
-        Reason::MoreThreads => "one thread more is needed",
-        Reason::Parked => "fewer threads do it",
-        Reason::TakenBack => "another thread brought too little",
+        ChangeReason::Burst => "another rate, another burst",
+        ChangeReason::HigherRung => "more packets with one call",
+        ChangeReason::LowerRung => "the smoother way is enough",
+        ChangeReason::MoreThreads => "one thread more is needed",
+        ChangeReason::Parked => "fewer threads do it",
+        ChangeReason::TakenBack => "another thread brought too little",
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::socket::Rung;
 use pace::Lag;
-use pace::sender_scaler::Report;
+use pace::sender_scaler::SenderReport;
 use std::time::{Duration, Instant};
 
 /// What a thread tells of is no older: it tells every 5 ms, and wakes from a wait within 10.
@@ -51,7 +51,7 @@ impl SenderTally {
     /// reads it. `asked_per_s`: packets that were asked of the thread in a second, over a period of `span`.
     /// It told a little before the period's end, and before its beginning: asked for is what belongs to the
     /// time that it told of.
-    pub(super) fn since(&self, before: &SenderTally, asked_per_s: f64, span: Duration) -> Report {
+    pub(super) fn since(&self, before: &SenderTally, asked_per_s: f64, span: Duration) -> SenderReport {
         let turns = self.turns.saturating_sub(before.turns).max(1);
         let each = |whole: Duration| Duration::from_secs_f64(whole.as_secs_f64() / turns as f64);
         let waited = self.waited.saturating_sub(before.waited);
@@ -70,7 +70,7 @@ impl SenderTally {
             None if errors == 0 => wall.saturating_sub(waited + cpu),
             None => Duration::ZERO,
         };
-        Report {
+        SenderReport {
             rung: self.rung.unwrap_or(Rung::Send).into(),
             burst: self.burst,
             wall,

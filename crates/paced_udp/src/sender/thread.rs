@@ -3,10 +3,10 @@
 
 use super::tally::SenderTally;
 use crate::payload::{Filled, PayloadSource};
-use crate::socket::{Outbox, ReadyClock, Rung, SendError, now_ns, thread_cpu, tighten_timer};
+use crate::socket::{Outbox, PacketSendError, ReadyClock, Rung, now_ns, thread_cpu, tighten_timer};
 use crate::wait::Wait;
 use crate::wire::{HEAD, Head};
-use pace::{Gaps, Interval, Pacer, Rule};
+use pace::{Gaps, Interval, Pacer, PacingRule};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -94,7 +94,7 @@ pub struct Beginning {
     /// The stream it belongs to.
     pub stream: u32,
     /// How it deals with being late.
-    pub rule: Rule,
+    pub rule: PacingRule,
     /// Its first burst is due then.
     pub first: Instant,
     /// What its packets carry.
@@ -257,22 +257,22 @@ impl Thread {
     }
 
     /// Counts what a call met; whether to give up.
-    fn is_over(&mut self, error: SendError) -> bool {
+    fn is_over(&mut self, error: PacketSendError) -> bool {
         match error {
             // The call told about an earlier packet; the next one sends.
-            SendError::Refused => self.tally.refused += 1,
-            SendError::NoBuffers => self.tally.no_buffers += 1,
-            SendError::Again => self.tally.again += 1,
-            SendError::Rung if self.orders.rung > Rung::Send => {
+            PacketSendError::Refused => self.tally.refused += 1,
+            PacketSendError::NoBuffers => self.tally.no_buffers += 1,
+            PacketSendError::Again => self.tally.again += 1,
+            PacketSendError::Rung if self.orders.rung > Rung::Send => {
                 self.orders.rung = if self.orders.rung == Rung::Gso { Rung::Sendmmsg } else { Rung::Send };
                 self.tally.rung = Some(self.orders.rung);
             }
-            SendError::Rung | SendError::Other(_) => {
+            PacketSendError::Rung | PacketSendError::Other(_) => {
                 self.tally.no_buffers += 1;
                 crate::socket::sleep_until(Instant::now() + Duration::from_millis(1));
             }
         }
-        if matches!(error, SendError::NoBuffers | SendError::Again) {
+        if matches!(error, PacketSendError::NoBuffers | PacketSendError::Again) {
             crate::socket::sleep_until(Instant::now() + RETRY);
         }
         self.tell_sometimes(Instant::now());

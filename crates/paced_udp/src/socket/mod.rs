@@ -10,7 +10,7 @@ mod send;
 
 pub use clock::{now_ns, thread_cpu};
 pub use receive::{Inbox, Packets, Received, join};
-pub use send::{Outbox, Rung, SEGMENTS_MAX, SendError, probe};
+pub use send::{Outbox, PacketSendError, Rung, SEGMENTS_MAX, probe};
 
 pub(crate) use clock::{ReadyClock, sleep_until, tighten_timer};
 

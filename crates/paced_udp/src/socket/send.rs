@@ -58,7 +58,7 @@ pub fn probe(socket: &Socket) -> Rung {
 
 /// What kept packets from leaving; they were not sent and may be tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SendError {
+pub enum PacketSendError {
     /// The device's queue is full (`ENOBUFS`).
     NoBuffers,
     /// The socket's send buffer is full (`EAGAIN`).
@@ -72,14 +72,14 @@ pub enum SendError {
     Other(i32),
 }
 
-impl SendError {
-    fn last() -> SendError {
+impl PacketSendError {
+    fn last() -> PacketSendError {
         match io::Error::last_os_error().raw_os_error().unwrap_or(0) {
-            libc::ENOBUFS | libc::ENOMEM => SendError::NoBuffers,
-            libc::EAGAIN | libc::EINTR => SendError::Again,
-            libc::ECONNREFUSED => SendError::Refused,
-            libc::EIO | libc::EINVAL | libc::EOPNOTSUPP | libc::EMSGSIZE => SendError::Rung,
-            other => SendError::Other(other),
+            libc::ENOBUFS | libc::ENOMEM => PacketSendError::NoBuffers,
+            libc::EAGAIN | libc::EINTR => PacketSendError::Again,
+            libc::ECONNREFUSED => PacketSendError::Refused,
+            libc::EIO | libc::EINVAL | libc::EOPNOTSUPP | libc::EMSGSIZE => PacketSendError::Rung,
+            other => PacketSendError::Other(other),
         }
     }
 }
@@ -122,7 +122,7 @@ impl Outbox {
     }
 
     /// Sends packets `from..to` of the burst; how many left.
-    pub fn send(&mut self, rung: Rung, from: usize, to: usize) -> Result<usize, SendError> {
+    pub fn send(&mut self, rung: Rung, from: usize, to: usize) -> Result<usize, PacketSendError> {
         match rung {
             Rung::Send => self.send_one(from),
             _ if to - from == 1 => self.send_one(from),
@@ -131,14 +131,14 @@ impl Outbox {
         }
     }
 
-    fn send_one(&mut self, at: usize) -> Result<usize, SendError> {
+    fn send_one(&mut self, at: usize) -> Result<usize, PacketSendError> {
         let packet = &self.octets[at * self.mss..(at + 1) * self.mss];
         // SAFETY: the kernel reads the slice's octets, which live beyond the call.
         let sent = unsafe { libc::send(self.socket.as_raw_fd(), packet.as_ptr().cast(), packet.len(), 0) };
-        if sent < 0 { Err(SendError::last()) } else { Ok(1) }
+        if sent < 0 { Err(PacketSendError::last()) } else { Ok(1) }
     }
 
-    fn send_many(&mut self, from: usize, to: usize) -> Result<usize, SendError> {
+    fn send_many(&mut self, from: usize, to: usize) -> Result<usize, PacketSendError> {
         let count = (to - from).min(SEGMENTS_MAX);
         let octets = &mut self.octets[from * self.mss..(from + count) * self.mss];
         // SAFETY: both are plain C structs for which zeros are valid.
@@ -154,10 +154,10 @@ impl Outbox {
         let sent = unsafe {
             libc::sendmmsg(self.socket.as_raw_fd(), messages.as_mut_ptr(), count as libc::c_uint, 0)
         };
-        if sent < 0 { Err(SendError::last()) } else { Ok(sent.unsigned_abs() as usize) }
+        if sent < 0 { Err(PacketSendError::last()) } else { Ok(sent.unsigned_abs() as usize) }
     }
 
-    fn send_segments(&mut self, from: usize, to: usize) -> Result<usize, SendError> {
+    fn send_segments(&mut self, from: usize, to: usize) -> Result<usize, PacketSendError> {
         let count = (to - from).min(Outbox::burst_max(Rung::Gso, self.mss as u16));
         let octets = &mut self.octets[from * self.mss..(from + count) * self.mss];
         let mut part = libc::iovec { iov_base: octets.as_mut_ptr().cast(), iov_len: octets.len() };
@@ -179,7 +179,7 @@ impl Outbox {
         }
         // SAFETY: all that the message points to lives beyond the call.
         let sent = unsafe { libc::sendmsg(self.socket.as_raw_fd(), &raw const message, 0) };
-        if sent < 0 { Err(SendError::last()) } else { Ok(count) }
+        if sent < 0 { Err(PacketSendError::last()) } else { Ok(count) }
     }
 }
 
@@ -220,7 +220,7 @@ mod tests {
         drop(gone);
         let mut outbox = Outbox::new(connect(address).unwrap(), 100, 1).unwrap();
         assert_eq!(outbox.send(Rung::Send, 0, 1), Ok(1));
-        assert_eq!(outbox.send(Rung::Send, 0, 1), Err(SendError::Refused));
+        assert_eq!(outbox.send(Rung::Send, 0, 1), Err(PacketSendError::Refused));
     }
 
     #[test]

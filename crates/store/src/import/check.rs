@@ -1,6 +1,6 @@
 //! Checks of a recipient and a group.
 
-use super::Fault;
+use super::FieldError;
 use crate::rule;
 use channels::Defaults;
 use records::{Device, Group, Recipient};
@@ -31,7 +31,7 @@ const DAY_MINUTES: u16 = 24 * 60;
 const NOT_ATTRIBUTES: [&str; 7] = ["id", "name", "language", "time_zone", "groups", "lat", "lon"];
 
 /// The recipient in the form that is kept, or everything that is wrong with it.
-pub fn normalise(recipient: Recipient, defaults: &Defaults) -> Result<Recipient, Vec<Fault>> {
+pub fn normalise(recipient: Recipient, defaults: &Defaults) -> Result<Recipient, Vec<FieldError>> {
     normalise_from(recipient, defaults, &|place| format!("devices[{place}].address"))
 }
 
@@ -40,11 +40,11 @@ pub(super) fn normalise_from(
     mut recipient: Recipient,
     defaults: &Defaults,
     device_field: &dyn Fn(usize) -> String,
-) -> Result<Recipient, Vec<Fault>> {
+) -> Result<Recipient, Vec<FieldError>> {
     let mut faults = Vec::new();
     let mut note = |field: &str, result: Result<(), String>| {
         if let Err(reason) = result {
-            faults.push(Fault::new(field, reason));
+            faults.push(FieldError::new(field, reason));
         }
     };
     trim(&mut recipient.id);
@@ -79,11 +79,11 @@ pub fn check_id(id: &str) -> Result<(), String> {
 }
 
 /// A group as it may be stored.
-pub fn check_group(group: &Group) -> Result<(), Vec<Fault>> {
+pub fn check_group(group: &Group) -> Result<(), Vec<FieldError>> {
     let mut faults = Vec::new();
     let mut note = |field: &str, result: Result<(), String>| {
         if let Err(reason) = result {
-            faults.push(Fault::new(field, reason));
+            faults.push(FieldError::new(field, reason));
         }
     };
     note("id", check_group_id(&group.id));
@@ -229,10 +229,10 @@ fn devices(
     devices: &mut Vec<Device>,
     defaults: &Defaults,
     field: &dyn Fn(usize) -> String,
-    faults: &mut Vec<Fault>,
+    faults: &mut Vec<FieldError>,
 ) {
     if devices.len() > DEVICES_MAX {
-        faults.push(Fault::new(
+        faults.push(FieldError::new(
             "devices",
             format!("{} devices, at most {DEVICES_MAX} are allowed", devices.len()),
         ));
@@ -241,7 +241,7 @@ fn devices(
     for (place, device) in devices.iter_mut().enumerate() {
         match channels::address(device.channel, &device.address, defaults) {
             Ok(normal) => device.address = normal,
-            Err(reason) => faults.push(Fault::new(field(place), reason)),
+            Err(reason) => faults.push(FieldError::new(field(place), reason)),
         }
     }
     // One address twice is one device; whoever said stop once said it for good.

@@ -1,6 +1,6 @@
 //! Columns of a CSV file and their meaning.
 
-use super::Fault;
+use super::FieldError;
 use super::check::normalise_from;
 use super::csv::CsvRow;
 use channels::{Defaults, NoChannel};
@@ -40,34 +40,34 @@ impl Column {
 }
 
 /// Reads the header row.
-pub(super) fn columns(row: &CsvRow) -> Result<Vec<Column>, Fault> {
+pub(super) fn columns(row: &CsvRow) -> Result<Vec<Column>, FieldError> {
     if row
         .fields()
         .next()
         .is_some_and(|first| first.starts_with(&[0xff, 0xfe]) || first.starts_with(&[0xfe, 0xff]))
     {
-        return Err(Fault::new("", "the file is UTF-16: save it as UTF-8"));
+        return Err(FieldError::new("", "the file is UTF-16: save it as UTF-8"));
     }
     if row.fields().len() > COLUMNS_MAX {
-        return Err(Fault::new("", format!("the header names more than {COLUMNS_MAX} columns")));
+        return Err(FieldError::new("", format!("the header names more than {COLUMNS_MAX} columns")));
     }
     let mut columns: Vec<Column> = Vec::with_capacity(row.fields().len());
     for (place, field) in (1..).zip(row.fields()) {
         let name = std::str::from_utf8(field).map_err(|_| not_utf8(&format!("column {place}")))?.trim();
         if name.contains(';') || name.contains('\t') {
-            return Err(Fault::new(
+            return Err(FieldError::new(
                 "",
                 format!("the header has the column {name:?}: columns are separated by commas"),
             ));
         }
-        let column = column(name).map_err(|why| Fault::new(name, why))?;
+        let column = column(name).map_err(|why| FieldError::new(name, why))?;
         if columns.contains(&column) {
-            return Err(Fault::new(name, "is named by two columns"));
+            return Err(FieldError::new(name, "is named by two columns"));
         }
         columns.push(column);
     }
     if !columns.contains(&Column::Id) {
-        return Err(Fault::new("id", "no column is called id: the first row names the columns"));
+        return Err(FieldError::new("id", "no column is called id: the first row names the columns"));
     }
     Ok(columns)
 }
@@ -91,10 +91,14 @@ fn column(name: &str) -> Result<Column, String> {
     })
 }
 
-pub(super) fn person(columns: &[Column], row: &CsvRow, defaults: &Defaults) -> Result<Recipient, Vec<Fault>> {
+pub(super) fn person(
+    columns: &[Column],
+    row: &CsvRow,
+    defaults: &Defaults,
+) -> Result<Recipient, Vec<FieldError>> {
     if row.fields().len() != columns.len() {
         let (has, wanted) = (row.fields().len(), columns.len());
-        return Err(vec![Fault::new("", format!("has {has} fields, the header names {wanted}"))]);
+        return Err(vec![FieldError::new("", format!("has {has} fields, the header names {wanted}"))]);
     }
     let mut read = Cells::default();
     for (column, field) in columns.iter().zip(row.fields()) {
@@ -106,10 +110,10 @@ pub(super) fn person(columns: &[Column], row: &CsvRow, defaults: &Defaults) -> R
     match (read.lat, read.lon) {
         (Some(lat), Some(lon)) => read.person.position = Some(Position { lat, lon }),
         (Some(_), None) if read.faults.is_empty() => {
-            read.faults.push(Fault::new("lon", "is empty, and lat is there"))
+            read.faults.push(FieldError::new("lon", "is empty, and lat is there"))
         }
         (None, Some(_)) if read.faults.is_empty() => {
-            read.faults.push(Fault::new("lat", "is empty, and lon is there"))
+            read.faults.push(FieldError::new("lat", "is empty, and lon is there"))
         }
         _ => {}
     }
@@ -131,7 +135,7 @@ struct Cells {
     person: Recipient,
     lat: Option<f64>,
     lon: Option<f64>,
-    faults: Vec<Fault>,
+    faults: Vec<FieldError>,
 }
 
 impl Cells {
@@ -164,12 +168,13 @@ impl Cells {
     fn degrees(&mut self, column: &Column, text: &str) -> Option<f64> {
         let degrees = text.parse().ok();
         if degrees.is_none() {
-            self.faults.push(Fault::new(column.name(), format!("{text:?} is not a number such as 59.33")));
+            self.faults
+                .push(FieldError::new(column.name(), format!("{text:?} is not a number such as 59.33")));
         }
         degrees
     }
 }
 
-fn not_utf8(field: &str) -> Fault {
-    Fault::new(field, "is not UTF-8")
+fn not_utf8(field: &str) -> FieldError {
+    FieldError::new(field, "is not UTF-8")
 }

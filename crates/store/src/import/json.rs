@@ -1,7 +1,7 @@
 //! A recipient as the API takes and gives it.
 
 use super::check::normalise_from;
-use super::{Fault, nearest};
+use super::{FieldError, nearest};
 use channels::Defaults;
 use records::{Device, Position, QuietHours, Recipient};
 use serde_json::{Map, Value, json};
@@ -24,9 +24,9 @@ const POSITION_MEMBERS: [&str; 2] = ["lat", "lon"];
 ///
 /// Instead of `devices`, or behind them, `"sms": "+46…"` or a list, likewise each other channel. `null` is as
 /// good as absent.
-pub fn from_json(value: &Value, defaults: &Defaults) -> Result<Recipient, Vec<Fault>> {
+pub fn from_json(value: &Value, defaults: &Defaults) -> Result<Recipient, Vec<FieldError>> {
     let Value::Object(members) = value else {
-        return Err(vec![Fault::new("", format!("a recipient is an object, not {}", kind(value)))]);
+        return Err(vec![FieldError::new("", format!("a recipient is an object, not {}", kind(value)))]);
     };
     let mut read = Read::default();
     for (name, value) in members {
@@ -92,7 +92,7 @@ struct Read {
     device_fields: Vec<String>,
     lat: Option<f64>,
     lon: Option<f64>,
-    faults: Vec<Fault>,
+    faults: Vec<FieldError>,
 }
 
 impl Read {
@@ -271,7 +271,7 @@ impl Read {
     }
 
     fn fault(&mut self, field: &str, reason: impl Into<String>) {
-        self.faults.push(Fault::new(field, reason));
+        self.faults.push(FieldError::new(field, reason));
     }
 }
 

@@ -14,26 +14,26 @@ pub use check::{
     NAME_OCTETS_MAX, check_group, check_id, normalise,
 };
 pub use json::{from_json, to_json};
-pub use reader::{Format, ImportReader, ROW_OCTETS_MAX, ROWS_MAX};
+pub use reader::{ImportFormat, ImportReader, ROW_OCTETS_MAX, ROWS_MAX};
 
 use serde::{Deserialize, Serialize};
 
 /// What is wrong with one field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fault {
+pub struct FieldError {
     /// Its name as the outside knows it; a column's name, or a path such as `devices[1].address`.
     pub field: String,
     /// In words.
     pub reason: String,
 }
 
-impl Fault {
-    pub(crate) fn new(field: impl Into<String>, reason: impl Into<String>) -> Fault {
-        Fault { field: field.into(), reason: reason.into() }
+impl FieldError {
+    pub(crate) fn new(field: impl Into<String>, reason: impl Into<String>) -> FieldError {
+        FieldError { field: field.into(), reason: reason.into() }
     }
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for FieldError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.field, self.reason)
     }
@@ -41,7 +41,7 @@ impl std::fmt::Display for Fault {
 
 /// What is wrong with one field of one row of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
+pub struct RowProblem {
     /// As a person counts: the first row, a CSV file's header, is 1; empty rows count.
     pub row: u64,
     /// The column or member; empty where it is the row as a whole.
@@ -50,7 +50,7 @@ pub struct Problem {
     pub reason: String,
 }
 
-impl std::fmt::Display for Problem {
+impl std::fmt::Display for RowProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.field.as_str() {
             "" => write!(f, "row {}: {}", self.row, self.reason),

@@ -2,7 +2,7 @@
 
 use super::columns::{Column, columns, person};
 use super::csv::{CsvRow, Rows};
-use super::{Fault, Problem, from_json};
+use super::{FieldError, RowProblem, from_json};
 use channels::Defaults;
 use records::Recipient;
 use std::collections::HashSet;
@@ -15,7 +15,7 @@ pub const ROWS_MAX: u64 = 10_000_000;
 
 /// The forms of a provisioning file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum ImportFormat {
     /// A header row, then a recipient a row (CONTRACT: "Recipients as CSV").
     Csv,
     /// A recipient a line, as the API takes it.
@@ -30,7 +30,7 @@ pub enum Format {
 pub struct ImportReader {
     rows: Rows,
     lines: Lines,
-    format: Format,
+    format: ImportFormat,
     defaults: Defaults,
     columns: Option<Vec<Column>>,
     /// Rows so far.
@@ -43,11 +43,11 @@ pub struct ImportReader {
 }
 
 /// What comes out.
-type Out = Vec<Result<Recipient, Problem>>;
+type Out = Vec<Result<Recipient, RowProblem>>;
 
 impl ImportReader {
     /// A reader for a file's beginning.
-    pub fn new(format: Format, defaults: Defaults) -> ImportReader {
+    pub fn new(format: ImportFormat, defaults: Defaults) -> ImportReader {
         ImportReader {
             rows: Rows::default(),
             lines: Lines::default(),
@@ -71,12 +71,12 @@ impl ImportReader {
             return;
         }
         match self.format {
-            Format::Csv => {
+            ImportFormat::Csv => {
                 let mut rows = std::mem::take(&mut self.rows);
                 rows.feed(octets, &mut |row| self.csv_row(row, out));
                 self.rows = rows;
             }
-            Format::Ndjson => {
+            ImportFormat::Ndjson => {
                 let mut lines = std::mem::take(&mut self.lines);
                 lines.feed(octets, &mut |line| self.json_line(line, out));
                 self.lines = lines;
@@ -90,14 +90,14 @@ impl ImportReader {
             return;
         }
         match self.format {
-            Format::Csv => {
+            ImportFormat::Csv => {
                 let mut rows = std::mem::take(&mut self.rows);
                 rows.finish(&mut |row| self.csv_row(row, out));
                 if self.columns.is_none() && !self.over {
-                    self.end(out, Fault::new("", "the file is empty: its first row names the columns"));
+                    self.end(out, FieldError::new("", "the file is empty: its first row names the columns"));
                 }
             }
-            Format::Ndjson => {
+            ImportFormat::Ndjson => {
                 let mut lines = std::mem::take(&mut self.lines);
                 lines.finish(&mut |line| self.json_line(line, out));
             }
@@ -147,7 +147,7 @@ impl ImportReader {
         }
         let person = match serde_json::from_slice(line) {
             Ok(value) => from_json(&value, &self.defaults),
-            Err(error) => Err(vec![Fault::new("", format!("is not JSON: {error}"))]),
+            Err(error) => Err(vec![FieldError::new("", format!("is not JSON: {error}"))]),
         };
         self.take(person, out);
     }
@@ -161,29 +161,32 @@ impl ImportReader {
         if self.people >= ROWS_MAX {
             self.end(
                 out,
-                Fault::new("", format!("the file has more than {ROWS_MAX} recipients: import it in parts")),
+                FieldError::new(
+                    "",
+                    format!("the file has more than {ROWS_MAX} recipients: import it in parts"),
+                ),
             );
         }
         !self.over
     }
 
-    fn take(&mut self, person: Result<Recipient, Vec<Fault>>, out: &mut Out) {
+    fn take(&mut self, person: Result<Recipient, Vec<FieldError>>, out: &mut Out) {
         self.people += 1;
         match person {
             Ok(person) if self.ids.insert(self.hasher.hash_one(&person.id)) => out.push(Ok(person)),
             Ok(person) => {
-                self.note(out, [Fault::new("id", format!("{:?} was on an earlier row", person.id))])
+                self.note(out, [FieldError::new("id", format!("{:?} was on an earlier row", person.id))])
             }
             Err(faults) => self.note(out, faults),
         }
     }
 
-    fn note(&self, out: &mut Out, faults: impl IntoIterator<Item = Fault>) {
-        let problem = |Fault { field, reason }| Err(Problem { row: self.row, field, reason });
+    fn note(&self, out: &mut Out, faults: impl IntoIterator<Item = FieldError>) {
+        let problem = |FieldError { field, reason }| Err(RowProblem { row: self.row, field, reason });
         out.extend(faults.into_iter().map(problem));
     }
 
-    fn end(&mut self, out: &mut Out, fault: Fault) {
+    fn end(&mut self, out: &mut Out, fault: FieldError) {
         self.row = self.row.max(1);
         self.note(out, [fault]);
         self.over = true;
@@ -255,8 +258,8 @@ impl Lines {
     }
 }
 
-fn too_long(perhaps: &str) -> Fault {
-    Fault::new("", format!("the row has more than {ROW_OCTETS_MAX} octets{perhaps}"))
+fn too_long(perhaps: &str) -> FieldError {
+    FieldError::new("", format!("the row has more than {ROW_OCTETS_MAX} octets{perhaps}"))
 }
 
 /// The ids are hashed already.

@@ -10,7 +10,7 @@ fn sweden() -> Defaults {
 }
 
 /// What a file gives, fed in pieces of `piece` octets: the recipients, and the problems in words.
-fn read(format: Format, file: &[u8], piece: usize) -> (Vec<Recipient>, Vec<String>) {
+fn read(format: ImportFormat, file: &[u8], piece: usize) -> (Vec<Recipient>, Vec<String>) {
     let mut reader = ImportReader::new(format, sweden());
     let mut out = Vec::new();
     for piece in file.chunks(piece.max(1)) {
@@ -54,7 +54,7 @@ fn a_csv_file_gives_its_people_however_it_is_cut() {
         ..Recipient::default()
     };
     for piece in [1, 2, 3, 7, 10_000] {
-        let (people, problems) = read(Format::Csv, file.as_bytes(), piece);
+        let (people, problems) = read(ImportFormat::Csv, file.as_bytes(), piece);
         assert_eq!(problems, ["row 5, name: has the control character '\\n'"]);
         assert_eq!(people.len(), 2, "{piece}");
         assert_eq!(people[0], ann);
@@ -101,7 +101,7 @@ fn each_problem_names_its_row_field_and_reason() {
         ("id,name\n1,\"open\n2,Bo\n3,Cy", &["row 2, name: has the control character"]),
     ];
     for (file, expected) in cases {
-        let (_, problems) = read(Format::Csv, file.as_bytes(), 5);
+        let (_, problems) = read(ImportFormat::Csv, file.as_bytes(), 5);
         assert_eq!(problems.len(), expected.len(), "{file:?}: {problems:?}");
         for (problem, expected) in problems.iter().zip(expected) {
             assert!(problem.starts_with(expected), "{file:?}: {problem:?}");
@@ -111,13 +111,13 @@ fn each_problem_names_its_row_field_and_reason() {
 
 #[test]
 fn octets_that_are_not_utf8_are_a_problem() {
-    let (people, problems) = read(Format::Csv, b"id,name\n1,J\xf6rg\n2,Bo\n", 4);
+    let (people, problems) = read(ImportFormat::Csv, b"id,name\n1,J\xf6rg\n2,Bo\n", 4);
     assert_eq!((people.len(), problems), (1, vec!["row 2, name: is not UTF-8".to_owned()]));
     let utf16: Vec<u8> =
         [0xff, 0xfe].into_iter().chain("id,name\n1,Bo\n".bytes().flat_map(|octet| [octet, 0])).collect();
-    let (people, problems) = read(Format::Csv, &utf16, 4);
+    let (people, problems) = read(ImportFormat::Csv, &utf16, 4);
     assert_eq!((people.len(), problems), (0, vec!["row 1: the file is UTF-16: save it as UTF-8".to_owned()]));
-    let (_, problems) = read(Format::Ndjson, b"{\"id\":\"1\",\"name\":\"J\xf6rg\"}\n", 4);
+    let (_, problems) = read(ImportFormat::Ndjson, b"{\"id\":\"1\",\"name\":\"J\xf6rg\"}\n", 4);
     assert!(problems[0].starts_with("row 1: is not JSON"), "{problems:?}");
 }
 
@@ -129,13 +129,13 @@ fn a_row_that_is_too_long_is_a_problem_and_the_next_one_is_read() {
     {
         let file = format!("id,name\n1,{broken}\n2,Bo\n");
         for piece in [1_000, 10_000_000] {
-            let (people, problems) = read(Format::Csv, file.as_bytes(), piece);
+            let (people, problems) = read(ImportFormat::Csv, file.as_bytes(), piece);
             assert!(problems[0].starts_with("row 2: the row has more than 65536 octets"), "{problems:?}");
             assert_eq!((people.len(), problems.len()), (1, 1));
         }
     }
     let file = format!("{{\"id\":\"{long}\"}}\n{{\"id\":\"2\"}}");
-    let (people, problems) = read(Format::Ndjson, file.as_bytes(), 1_000);
+    let (people, problems) = read(ImportFormat::Ndjson, file.as_bytes(), 1_000);
     assert_eq!(people[0].id, "2");
     assert_eq!(problems, ["row 1: the row has more than 65536 octets"]);
 }
@@ -160,7 +160,7 @@ fn ndjson_is_read_as_the_api_takes_it() {
 {"id": "8", "devices": [{"channel": "mail", "address": "b@b.se", "opted_out": true}], "sms": "+46701234567", "lat": 1, "lon": 2.5,
 {"id": "9", "attributes": {"floor": 3, "keys": true, "none": null}, "participant": true, "language": null}
 "#;
-    let (people, problems) = read(Format::Ndjson, file.as_bytes(), 11);
+    let (people, problems) = read(ImportFormat::Ndjson, file.as_bytes(), 11);
     assert_eq!(problems.len(), 1);
     assert!(problems[0].starts_with("row 3: is not JSON"), "{problems:?}");
     assert_eq!(people[0].id, "7");
@@ -180,7 +180,7 @@ fn json_takes_the_short_form_of_every_channel_as_csv_has_its_column() {
             let person = from_json(&json!({"id": "1", name: value}), &Defaults::default()).unwrap();
             assert_eq!(person.devices, expected, "{name}");
         }
-        let (people, problems) = read(Format::Csv, format!("id,{name}\n1,{address}\n").as_bytes(), 7);
+        let (people, problems) = read(ImportFormat::Csv, format!("id,{name}\n1,{address}\n").as_bytes(), 7);
         assert_eq!((problems, &people[0].devices[..]), (Vec::new(), &expected[..]));
         let faults =
             from_json(&json!({"id": "1", "shoe_size_of_owner": 4}), &Defaults::default()).unwrap_err();
@@ -204,13 +204,13 @@ fn an_address_gets_the_same_verdict_by_csv_and_by_json() {
         let verdict = channels::endpoint(channel, address, &sweden()).map(|(_, address)| address);
         let short = from_json(&json!({"id": "1", channel: address}), &sweden());
         let device = json!({"id": "1", "devices": [{"channel": channel, "address": address}]});
-        let found = |person: Result<Recipient, Vec<Fault>>| match person {
+        let found = |person: Result<Recipient, Vec<FieldError>>| match person {
             Ok(person) => Ok(person.devices[0].address.clone()),
             Err(faults) => Err(faults[0].reason.clone()),
         };
         assert_eq!(found(short), verdict, "{channel}:{address}");
         assert_eq!(found(from_json(&device, &sweden())), verdict, "{channel}:{address}");
-        let (people, problems) = read(Format::Csv, format!("id,{channel}\n1,{address}").as_bytes(), 9);
+        let (people, problems) = read(ImportFormat::Csv, format!("id,{channel}\n1,{address}").as_bytes(), 9);
         let row = people.first().map(|person| person.devices[0].address.clone());
         let row =
             row.ok_or_else(|| problems[0].trim_start_matches(&format!("row 2, {channel}: ")).to_owned());
@@ -385,7 +385,7 @@ proptest! {
 
     #[test]
     fn no_octets_make_a_reader_stumble(file in proptest::collection::vec(any::<u8>(), 0..300), csv: bool) {
-        let format = if csv { Format::Csv } else { Format::Ndjson };
+        let format = if csv { ImportFormat::Csv } else { ImportFormat::Ndjson };
         let begun: &[u8] = if csv { b"id,name,sms\n" } else { b"" };
         let whole = [begun, file.as_slice()].concat();
         prop_assert_eq!(read(format, &whole, 3), read(format, &whole, 1_000));
@@ -395,7 +395,7 @@ proptest! {
 #[test]
 fn a_row_with_an_unknown_edge_site_is_told_by_its_column() {
     let defaults = Defaults::default().with_names(channels::EDGE, ["north".to_owned()]);
-    let mut reader = ImportReader::new(Format::Csv, defaults);
+    let mut reader = ImportReader::new(ImportFormat::Csv, defaults);
     let mut out = Vec::new();
     reader.feed(b"id,edge\n1,north\n2,west\n", &mut out);
     reader.finish(&mut out);

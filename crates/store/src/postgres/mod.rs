@@ -57,7 +57,7 @@ const THREADS: usize = 2;
 
 /// How to use a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct PostgresOptions {
     /// Connections at most, at least 2; one more is the leases'.
     pub connections: usize,
     /// Instead of the one in the URL.
@@ -73,9 +73,9 @@ pub struct Options {
     pub sweep: bool,
 }
 
-impl Default for Options {
+impl Default for PostgresOptions {
     fn default() -> Self {
-        Options {
+        PostgresOptions {
             connections: 8,
             password: None,
             answer_within: Duration::from_secs(30),
@@ -93,13 +93,13 @@ impl Default for Options {
 /// # Errors
 /// [`StoreError::Unreachable`], or a server that is too old, or a database that is of a newer form or belongs
 /// to another program.
-pub fn open(url: &str, options: &Options) -> Result<SharedStore, StoreError> {
+pub fn open(url: &str, options: &PostgresOptions) -> Result<SharedStore, StoreError> {
     Ok(Arc::new(Postgres::open(url, options)?))
 }
 
 /// The store on a server, for anybody or for whoever holds a lease.
 struct Postgres {
-    parts: Arc<Parts>,
+    parts: Arc<PostgresParts>,
     fence: Option<Fence>,
 }
 
@@ -111,12 +111,12 @@ impl Deref for Postgres {
 }
 
 /// What ends with the last handle of the store.
-struct Parts {
+struct PostgresParts {
     base: Arc<Base>,
     runtime: Option<Runtime>,
 }
 
-impl Drop for Parts {
+impl Drop for PostgresParts {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background(); // may be called from anywhere, also from a thread that must not block
@@ -145,7 +145,7 @@ struct Base {
 }
 
 impl Postgres {
-    fn open(url: &str, options: &Options) -> Result<Postgres, StoreError> {
+    fn open(url: &str, options: &PostgresOptions) -> Result<Postgres, StoreError> {
         let server = url::PgServer::parse(url, options)?;
         let links = || Links { server: server.clone(), statement_timeout: options.answer_within };
         let connections = options.connections.max(2);
@@ -170,7 +170,7 @@ impl Postgres {
             sweep: Notify::new(),
             handle: runtime.handle().clone(),
         };
-        let parts = Parts { base: Arc::new(base), runtime: Some(runtime) };
+        let parts = PostgresParts { base: Arc::new(base), runtime: Some(runtime) };
         let store = Postgres { parts: Arc::new(parts), fence: None };
         let migrating = Work::new((), |link, ()| Box::pin(migrate::migrate(link))).again();
         store.block_on(|base| async move { base.change(&migrating).await })?;

@@ -1,7 +1,7 @@
 //! URL of the server: address, credentials, TLS.
 
 use super::error::{Trouble, words};
-use super::{CONNECT_WITHIN, Options};
+use super::{CONNECT_WITHIN, PostgresOptions};
 use crate::StoreError;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -39,7 +39,7 @@ impl PgServer {
     /// `sslmode`: `disable`, `prefer` and `require` as everywhere (the last two do not look whose certificate
     /// it is, but `require` does with `sslrootcert`), `verify-full`: by `sslrootcert`, else by the roots that
     /// browsers trust, and by name.
-    pub(super) fn parse(url: &str, options: &Options) -> Result<PgServer, StoreError> {
+    pub(super) fn parse(url: &str, options: &PostgresOptions) -> Result<PgServer, StoreError> {
         let (url, own) = take_own(url)?;
         // The library's words may hold the password, so they are not told.
         let mut config = Config::from_str(&url).map_err(|error| conflict(&why_unread(&error)))?;
@@ -51,20 +51,22 @@ impl PgServer {
         }
         let roots = own.roots.as_deref().map(roots_of).transpose()?;
         let tls = match own.mode {
-            Mode::Disable => None,
-            Mode::Prefer => Some(ClientTls::Anybody),
-            Mode::Require => Some(roots.map_or(ClientTls::Anybody, ClientTls::Chain)),
-            Mode::VerifyCa => {
+            TlsRequirement::Disable => None,
+            TlsRequirement::Prefer => Some(ClientTls::Anybody),
+            TlsRequirement::Require => Some(roots.map_or(ClientTls::Anybody, ClientTls::Chain)),
+            TlsRequirement::VerifyCa => {
                 Some(ClientTls::Chain(roots.ok_or_else(|| conflict("sslmode=verify-ca needs sslrootcert"))?))
             }
-            Mode::VerifyFull => Some(ClientTls::Name(
+            TlsRequirement::VerifyFull => Some(ClientTls::Name(
                 roots.unwrap_or_else(|| RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }),
             )),
         };
         config.ssl_mode(match own.mode {
-            Mode::Disable => SslMode::Disable,
-            Mode::Prefer => SslMode::Prefer,
-            Mode::Require | Mode::VerifyCa | Mode::VerifyFull => SslMode::Require,
+            TlsRequirement::Disable => SslMode::Disable,
+            TlsRequirement::Prefer => SslMode::Prefer,
+            TlsRequirement::Require | TlsRequirement::VerifyCa | TlsRequirement::VerifyFull => {
+                SslMode::Require
+            }
         });
         let tls = tls.map(ClientTls::config).transpose()?.map(MakeRustlsConnect::new);
         Ok(PgServer { config, tls })
@@ -100,12 +102,12 @@ fn refused(error: tokio_postgres::Error) -> Trouble {
 
 /// Parts of the URL that the library does not know.
 struct Own {
-    mode: Mode,
+    mode: TlsRequirement,
     roots: Option<String>,
 }
 
 #[derive(Clone, Copy)]
-enum Mode {
+enum TlsRequirement {
     Disable,
     Prefer,
     Require,
@@ -118,7 +120,7 @@ fn take_own(url: &str) -> Result<(String, Own), StoreError> {
     if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
         return Err(conflict("it begins with postgres://"));
     }
-    let mut own = Own { mode: Mode::Prefer, roots: None };
+    let mut own = Own { mode: TlsRequirement::Prefer, roots: None };
     let Some((front, query)) = url.split_once('?') else { return Ok((url.to_owned(), own)) };
     let mut rest = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -132,13 +134,13 @@ fn take_own(url: &str) -> Result<(String, Own), StoreError> {
     Ok((if rest.is_empty() { front.to_owned() } else { format!("{front}?{rest}") }, own))
 }
 
-fn mode_named(name: &str) -> Result<Mode, StoreError> {
+fn mode_named(name: &str) -> Result<TlsRequirement, StoreError> {
     Ok(match name {
-        "disable" => Mode::Disable,
-        "prefer" => Mode::Prefer,
-        "require" => Mode::Require,
-        "verify-ca" => Mode::VerifyCa,
-        "verify-full" => Mode::VerifyFull,
+        "disable" => TlsRequirement::Disable,
+        "prefer" => TlsRequirement::Prefer,
+        "require" => TlsRequirement::Require,
+        "verify-ca" => TlsRequirement::VerifyCa,
+        "verify-full" => TlsRequirement::VerifyFull,
         _ => {
             return Err(conflict("sslmode is one of disable, prefer, require, verify-ca, verify-full"));
         }
@@ -287,7 +289,7 @@ mod tests {
             ("postgres://u:secret@h:port/d", "the database's URL"),
         ];
         for (url, expected) in cases {
-            match PgServer::parse(url, &Options::default()).err() {
+            match PgServer::parse(url, &PostgresOptions::default()).err() {
                 Some(StoreError::Conflict { why }) => {
                     assert!(why.contains(expected) && !why.contains("secret"), "{url}: {why}");
                 }
@@ -303,9 +305,9 @@ mod tests {
             "postgresql://u:p%40@a:5432,b:5433/d?sslmode=verify-full&connect_timeout=3",
             "postgres://u@[::1]:5432/d?sslmode=disable",
         ] {
-            assert!(PgServer::parse(url, &Options::default()).is_ok(), "{url}");
+            assert!(PgServer::parse(url, &PostgresOptions::default()).is_ok(), "{url}");
         }
-        let server = PgServer::parse("postgres://u@a,b/d?sslmode=require", &Options::default());
+        let server = PgServer::parse("postgres://u@a,b/d?sslmode=require", &PostgresOptions::default());
         let config = server.map(|server| server.config);
         let config = config.unwrap();
         assert_eq!((config.get_hosts().len(), config.get_ssl_mode()), (2, SslMode::Require));

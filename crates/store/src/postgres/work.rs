@@ -45,14 +45,14 @@ impl<A, T> Work<A, T> {
 }
 
 /// An attempt that failed, and whether it may have been committed all the same.
-struct Failed {
+struct FailedAttempt {
     trouble: Trouble,
     unsure: bool,
 }
 
-impl From<Trouble> for Failed {
-    fn from(trouble: Trouble) -> Failed {
-        Failed { trouble, unsure: false }
+impl From<Trouble> for FailedAttempt {
+    fn from(trouble: Trouble) -> FailedAttempt {
+        FailedAttempt { trouble, unsure: false }
     }
 }
 
@@ -117,10 +117,10 @@ impl Base {
         pool: &Pool,
         begin: Option<&'static str>,
         work: &Work<A, T>,
-    ) -> Result<T, Failed> {
+    ) -> Result<T, FailedAttempt> {
         let link = lend(pool).await?;
         let Some(begin) = begin else {
-            return self.bounded(&link, (work.run)(&link, &work.args)).await.map_err(Failed::from);
+            return self.bounded(&link, (work.run)(&link, &work.args)).await.map_err(FailedAttempt::from);
         };
         let inside = async {
             link.begin(begin, work.fence.as_ref()).await?;
@@ -131,7 +131,7 @@ impl Base {
                 let committed = self.bounded(&link, link.simple("COMMIT")).await;
                 committed
                     .map(|()| value)
-                    .map_err(|trouble| Failed { unsure: matches!(trouble, Trouble::Lost(_)), trouble })
+                    .map_err(|trouble| FailedAttempt { unsure: matches!(trouble, Trouble::Lost(_)), trouble })
             }
             Err(trouble) => {
                 undo(&link, &trouble).await;

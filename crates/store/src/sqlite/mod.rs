@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use sweep::Sweep;
-use wal::Log;
+use wal::WalMonitor;
 use writer::Tx;
 
 /// How long a statement waits for a lock another connection holds for a moment.
@@ -42,7 +42,7 @@ const BUSY_WAIT: Duration = Duration::from_secs(10);
 
 /// How to open a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct SqliteOptions {
     /// Threads that answer questions, with a connection each; at least 1.
     pub readers: usize,
     /// The file may have so many pages of 4 KiB and no more: then the disk counts as full.
@@ -54,40 +54,40 @@ pub struct Options {
     pub sweep: bool,
 }
 
-impl Default for Options {
+impl Default for SqliteOptions {
     fn default() -> Self {
-        Options { readers: 4, pages_max: None, log_pages: 16_000, sweep: true }
+        SqliteOptions { readers: 4, pages_max: None, log_pages: 16_000, sweep: true }
     }
 }
 
 /// Opens the database at `path`, made if it is not there, and brings it to this program's form. Blocks;
 /// spawns the store's threads, which end with the store. Refuses a file that another process has open, that
 /// is of a newer form, or that belongs to another program.
-pub fn open(path: &Path, options: &Options) -> Result<SharedStore, StoreError> {
+pub fn open(path: &Path, options: &SqliteOptions) -> Result<SharedStore, StoreError> {
     Ok(Arc::new(Sqlite::open(path, options)?))
 }
 
 /// The store in one SQLite file, for anybody or for whoever holds a lease.
 struct Sqlite {
-    parts: Arc<Parts>,
+    parts: Arc<SqliteParts>,
     fence: Option<Fence>,
 }
 
 impl Deref for Sqlite {
-    type Target = Parts;
-    fn deref(&self) -> &Parts {
+    type Target = SqliteParts;
+    fn deref(&self) -> &SqliteParts {
         &self.parts
     }
 }
 
 /// What it is made of.
-struct Parts {
+struct SqliteParts {
     path: PathBuf,
     /// What leases are counted from.
     opened: Instant,
     queue: Arc<WriterQueue>,
     readers: Arc<Readers>,
-    log: Arc<Log>,
+    log: Arc<WalMonitor>,
     sweep: Arc<Sweep>,
     staging: Staging,
     threads: Mutex<Threads>,
@@ -102,14 +102,14 @@ struct Threads {
 }
 
 impl Sqlite {
-    fn open(path: &Path, options: &Options) -> Result<Sqlite, StoreError> {
+    fn open(path: &Path, options: &SqliteOptions) -> Result<Sqlite, StoreError> {
         let lock = lock_file(path)?;
         let connection = writer::connect(path, options)?;
         migrate::migrate(&connection)?;
         staging::abandon_orphans(&connection)?;
         leases::end_all(&connection)?;
         let queue = Arc::new(WriterQueue::new());
-        let log = Arc::new(Log::new(u64::from(options.log_pages)));
+        let log = Arc::new(WalMonitor::new(u64::from(options.log_pages)));
         let readers = Arc::new(Readers::start(path, options.readers)?);
         let moving = wal::connect(path, Duration::ZERO)?;
         let sweep = Arc::new(Sweep::default());
@@ -125,7 +125,7 @@ impl Sqlite {
         let staging = Staging::new(path);
         let threads = Mutex::new(threads);
         let (path, opened) = (path.to_owned(), Instant::now());
-        let parts = Parts { path, opened, queue, readers, log, sweep, staging, threads };
+        let parts = SqliteParts { path, opened, queue, readers, log, sweep, staging, threads };
         let store = Sqlite { parts: Arc::new(parts), fence: None };
         if options.sweep {
             store.start_sweep()?;
@@ -180,7 +180,7 @@ impl Sqlite {
     }
 }
 
-impl Parts {
+impl SqliteParts {
     /// Ends all threads; the queue has been told how to end.
     fn join(&self) -> Result<(), StoreError> {
         let mut threads = self.threads();
@@ -230,7 +230,7 @@ impl Store for Sqlite {
     }
 }
 
-impl Drop for Parts {
+impl Drop for SqliteParts {
     fn drop(&mut self) {
         self.queue.close_at_once();
         if let Err(error) = self.join() {
@@ -263,8 +263,8 @@ fn lock_file(path: &Path) -> Result<File, StoreError> {
 
 fn start(
     name: &str,
-    (queue, log): (&Arc<WriterQueue>, &Arc<Log>),
-    run: impl FnOnce(&Arc<WriterQueue>, &Arc<Log>) + Send + 'static,
+    (queue, log): (&Arc<WriterQueue>, &Arc<WalMonitor>),
+    run: impl FnOnce(&Arc<WriterQueue>, &Arc<WalMonitor>) + Send + 'static,
 ) -> Result<JoinHandle<()>, StoreError> {
     let (queue, log) = (Arc::clone(queue), Arc::clone(log));
     std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&queue, &log)).map_err(no_thread)

@@ -21,7 +21,7 @@ const IDLE: Duration = Duration::from_secs(5);
 const REST_WAIT: Duration = Duration::from_millis(50);
 
 /// What is known of the log.
-pub(super) struct Log {
+pub(super) struct WalMonitor {
     pages: AtomicU64,
     /// At so many pages it is moved next.
     move_at: AtomicU64,
@@ -47,9 +47,9 @@ enum Wake {
     Ended,
 }
 
-impl Log {
-    pub(super) fn new(long_pages: u64) -> Log {
-        Log {
+impl WalMonitor {
+    pub(super) fn new(long_pages: u64) -> WalMonitor {
+        WalMonitor {
             pages: AtomicU64::new(0),
             move_at: AtomicU64::new(long_pages / PASSES_OF_A_LOG),
             long_at: AtomicU64::new(long_pages),
@@ -128,8 +128,8 @@ pub(super) fn connect(path: &Path, wait: Duration) -> Result<Connection, StoreEr
     Ok(connection)
 }
 
-/// Runs until [`Log::end`].
-pub(super) fn run(connection: &Connection, log: &Log, queue: &WriterQueue) {
+/// Runs until [`WalMonitor::end`].
+pub(super) fn run(connection: &Connection, log: &WalMonitor, queue: &WriterQueue) {
     let mut cut = true;
     loop {
         match log.wait(IDLE) {
@@ -148,7 +148,7 @@ pub(super) fn run(connection: &Connection, log: &Log, queue: &WriterQueue) {
 
 /// One pass. Behind a closed gate two, the second for what came meanwhile, so that little is left to the
 /// writer. Opens the gate.
-fn move_log(connection: &Connection, log: &Log, queue: &WriterQueue) {
+fn move_log(connection: &Connection, log: &WalMonitor, queue: &WriterQueue) {
     let gate_closed = log.is_long();
     for _ in 0..if gate_closed { 2 } else { 1 } {
         let pages = log.pages.load(Ordering::Relaxed);
@@ -169,7 +169,7 @@ fn move_log(connection: &Connection, log: &Log, queue: &WriterQueue) {
 
 /// For the writer, between two transactions: moves the little that is left of a long log, if that is wanted.
 /// A read that holds the log is not waited for; the log then grows until the next attempt.
-pub(super) fn move_rest(connection: &Connection, log: &Log) {
+pub(super) fn move_rest(connection: &Connection, log: &WalMonitor) {
     if log.rest_wanted.load(Ordering::Acquire) {
         if let Err(error) = pass(connection, "PASSIVE") {
             tracing::warn!(%error, "the rest of the write-ahead log could not be checkpointed into the database");
@@ -180,7 +180,7 @@ pub(super) fn move_rest(connection: &Connection, log: &Log) {
 }
 
 /// Cuts the log file to nothing, so that a quiet server leaves none behind.
-pub(super) fn truncate(connection: &Connection, log: &Log) -> Result<(), StoreError> {
+pub(super) fn truncate(connection: &Connection, log: &WalMonitor) -> Result<(), StoreError> {
     let pass = pass(connection, "TRUNCATE")?;
     if !pass.is_whole() {
         return Err(StoreError::Conflict {

@@ -1,8 +1,8 @@
 //! The one thread that writes.
 
-use super::Options;
+use super::SqliteOptions;
 use super::queue::{NextWork, Work, WriterQueue};
-use super::wal::{self, Log};
+use super::wal::{self, WalMonitor};
 use crate::StoreError;
 use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::FxHashMap;
@@ -76,7 +76,7 @@ impl Tx<'_> {
 }
 
 /// A connection that writes, synced at each commit, which never moves the log into the database by itself.
-pub(super) fn connect(path: &Path, options: &Options) -> Result<Connection, StoreError> {
+pub(super) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection, StoreError> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(super::BUSY_WAIT)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -91,7 +91,7 @@ pub(super) fn connect(path: &Path, options: &Options) -> Result<Connection, Stor
 }
 
 /// Runs until the queue ends.
-pub(super) fn run(mut connection: Connection, queue: &Arc<WriterQueue>, log: &Arc<Log>) {
+pub(super) fn run(mut connection: Connection, queue: &Arc<WriterQueue>, log: &Arc<WalMonitor>) {
     let _ending = EndWith(queue);
     let frames = Arc::clone(log);
     let hook = move |_: &mut rusqlite::hooks::Wal, pages: std::ffi::c_int| {
@@ -103,7 +103,7 @@ pub(super) fn run(mut connection: Connection, queue: &Arc<WriterQueue>, log: &Ar
         return;
     }
     let names = RefCell::new(FxHashMap::default());
-    let writer = Writer { tx: Tx { connection: &connection, queue, names: &names } };
+    let writer = BatchWriter { tx: Tx { connection: &connection, queue, names: &names } };
     loop {
         match queue.next() {
             NextWork::Batch(jobs) => writer.batch(jobs),
@@ -130,11 +130,11 @@ impl Drop for EndWith<'_> {
     }
 }
 
-struct Writer<'a> {
+struct BatchWriter<'a> {
     tx: Tx<'a>,
 }
 
-impl Writer<'_> {
+impl BatchWriter<'_> {
     /// All in one transaction, each undone alone if it fails; where the whole fails, each by itself.
     fn batch(&self, mut jobs: Vec<Box<dyn Work>>) {
         if jobs.len() > 1

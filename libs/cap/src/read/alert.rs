@@ -3,7 +3,7 @@
 use super::survey::{ALERT, AREA, INFO, NAMED_VALUE, Problems, RESOURCE, Schema, is_known, survey};
 use super::tree::Element;
 use super::values::{self, Budget, Drawn};
-use super::{Refusal, Version};
+use super::{CapVersion, ReadError};
 use crate::alert::{Alert, Area, Category, Certainty, Circle, Info, NamedValue, Point, Resource, Word};
 use crate::limits::{HEADLINE_CHARACTERS_ADVISED, POLYGON_VERTICES_ADVISED};
 use crate::problem::Rule;
@@ -11,14 +11,14 @@ use crate::rules;
 use crate::time::{self, Timestamp};
 
 /// Reads one alert.
-pub(super) struct Reader<'a> {
-    pub(super) version: Version,
+pub(super) struct AlertReader<'a> {
+    pub(super) version: CapVersion,
     pub(super) problems: &'a mut Problems,
     pub(super) budget: &'a mut Budget,
 }
 
-impl Reader<'_> {
-    pub(super) fn alert(&mut self, element: &Element) -> Result<Alert, Refusal> {
+impl AlertReader<'_> {
+    pub(super) fn alert(&mut self, element: &Element) -> Result<Alert, ReadError> {
         survey(element, ALERT, self.problems);
         let mut alert = Alert {
             identifier: self.required(element, "identifier"),
@@ -49,7 +49,7 @@ impl Reader<'_> {
         Ok(alert)
     }
 
-    fn info(&mut self, element: &Element, sent: Option<Timestamp>) -> Result<Info, Refusal> {
+    fn info(&mut self, element: &Element, sent: Option<Timestamp>) -> Result<Info, ReadError> {
         survey(element, INFO, self.problems);
         let default = Info::default();
         let mut info = Info {
@@ -101,8 +101,8 @@ impl Reader<'_> {
     fn resource(&mut self, element: &Element) -> Resource {
         survey(element, RESOURCE, self.problems);
         let mime_type = match self.version {
-            Version::V1_2 => self.required(element, "mimeType"),
-            Version::V1_0 | Version::V1_1 => self.text(element, "mimeType").unwrap_or_default(),
+            CapVersion::V1_2 => self.required(element, "mimeType"),
+            CapVersion::V1_0 | CapVersion::V1_1 => self.text(element, "mimeType").unwrap_or_default(),
         };
         let size = self.text(element, "size").and_then(|text| {
             let size = text.parse().ok();
@@ -130,7 +130,7 @@ impl Reader<'_> {
         resource
     }
 
-    fn area(&mut self, element: &Element) -> Result<Area, Refusal> {
+    fn area(&mut self, element: &Element) -> Result<Area, ReadError> {
         survey(element, AREA, self.problems);
         let area = Area {
             description: self.required(element, "areaDesc"),
@@ -146,7 +146,7 @@ impl Reader<'_> {
         Ok(area)
     }
 
-    fn polygons(&mut self, element: &Element) -> Result<Vec<Vec<Point>>, Refusal> {
+    fn polygons(&mut self, element: &Element) -> Result<Vec<Vec<Point>>, ReadError> {
         let mut polygons = Vec::new();
         for (path, child) in numbered(element, "polygon") {
             self.budget.take_shape()?;
@@ -162,7 +162,7 @@ impl Reader<'_> {
         Ok(polygons)
     }
 
-    fn circles(&mut self, element: &Element) -> Result<Vec<Circle>, Refusal> {
+    fn circles(&mut self, element: &Element) -> Result<Vec<Circle>, ReadError> {
         let mut circles = Vec::new();
         for (path, child) in numbered(element, "circle") {
             self.budget.take_shape()?;
@@ -224,7 +224,7 @@ impl Reader<'_> {
     fn certainty(&mut self, element: &Element) -> Certainty {
         let is_1_0_word = first(element, "certainty").is_some_and(|child| child.text == "Very Likely");
         if is_1_0_word {
-            if self.version > Version::V1_0 {
+            if self.version > CapVersion::V1_0 {
                 let message = "`Very Likely` is a word of CAP 1.0, read as `Likely`".to_string();
                 self.problems.add_at("certainty", Rule::Value, message);
             }
@@ -245,7 +245,7 @@ impl Reader<'_> {
         if element.children.is_empty()
             && let Some((name, value)) = element.text.split_once('=')
         {
-            if self.version > Version::V1_0 {
+            if self.version > CapVersion::V1_0 {
                 self.problems.add(Rule::Value, "is written `name=value`, as in CAP 1.0".to_string());
             }
             return Some(NamedValue { name: name.trim().to_string(), value: value.trim().to_string() });

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Refusal;
+use super::ReadError;
 
 /// How far into the document its declaration may end.
 const DECLARATION_OCTETS_MAX: usize = 256;
@@ -24,7 +24,7 @@ pub(super) struct Decoded<'a> {
 }
 
 /// Decodes by byte order mark, else by the XML declaration, else as UTF-8.
-pub(super) fn decode(octets: &[u8]) -> Result<Decoded<'_>, Refusal> {
+pub(super) fn decode(octets: &[u8]) -> Result<Decoded<'_>, ReadError> {
     match octets {
         [0xEF, 0xBB, 0xBF, rest @ ..] => return utf8(rest),
         [0xFF, 0xFE, rest @ ..] => return utf16(rest, u16::from_le_bytes),
@@ -37,29 +37,29 @@ pub(super) fn decode(octets: &[u8]) -> Result<Decoded<'_>, Refusal> {
         "iso-8859-1" | "iso8859-1" | "latin1" | "latin-1" => Ok(single_octets(octets, "ISO-8859-1", latin_1)),
         "windows-1252" | "cp1252" => Ok(single_octets(octets, "Windows-1252", latin_1)),
         "iso-8859-15" | "latin9" | "latin-9" => Ok(single_octets(octets, "ISO-8859-15", latin_9)),
-        _ => Err(Refusal::Encoding(format!(
+        _ => Err(ReadError::Encoding(format!(
             "encoding {declared:?} is not known here; send UTF-8 (also read: UTF-16, ISO-8859-1, ISO-8859-15, \
              Windows-1252)"
         ))),
     }
 }
 
-fn utf8(octets: &[u8]) -> Result<Decoded<'_>, Refusal> {
+fn utf8(octets: &[u8]) -> Result<Decoded<'_>, ReadError> {
     match std::str::from_utf8(octets) {
         Ok(text) => Ok(Decoded { text: Cow::Borrowed(text), foreign: None }),
-        Err(error) => Err(Refusal::Encoding(format!(
+        Err(error) => Err(ReadError::Encoding(format!(
             "octet {} is not UTF-8, and no other encoding is declared",
             error.valid_up_to()
         ))),
     }
 }
 
-fn utf16(octets: &[u8], unit: fn([u8; 2]) -> u16) -> Result<Decoded<'_>, Refusal> {
+fn utf16(octets: &[u8], unit: fn([u8; 2]) -> u16) -> Result<Decoded<'_>, ReadError> {
     let (pairs, rest) = octets.as_chunks::<2>();
     let text: Result<String, _> = char::decode_utf16(pairs.iter().map(|&pair| unit(pair))).collect();
     match text {
         Ok(text) if rest.is_empty() => Ok(Decoded { text: Cow::Owned(text), foreign: Some("UTF-16") }),
-        _ => Err(Refusal::Encoding("the document begins as UTF-16 and is not".to_string())),
+        _ => Err(ReadError::Encoding("the document begins as UTF-16 and is not".to_string())),
     }
 }
 

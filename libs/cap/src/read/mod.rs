@@ -13,27 +13,27 @@ use std::fmt;
 
 use crate::alert::Alert;
 use crate::limits::{ALERTS_MAX, DEPTH_MAX, DOCUMENT_OCTETS_MAX, ELEMENTS_MAX, SHAPES_MAX, VERTICES_MAX};
-use crate::problem::{Problem, Rule};
+use crate::problem::{CapProblem, Rule};
 use survey::Problems;
 pub(crate) use tree::is_allowed;
 use tree::{Element, Namespace};
 
 /// An alert that was read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
+pub struct ParsedAlert {
     /// What it says.
     pub alert: Alert,
     /// What is wrong with it; at most [`PROBLEMS_MAX`](crate::PROBLEMS_MAX).
-    pub problems: Vec<Problem>,
+    pub problems: Vec<CapProblem>,
     /// The version it was written in, by its namespace.
-    pub version: Version,
+    pub version: CapVersion,
     /// It carries an XML signature (not verified here).
     pub has_signature: bool,
 }
 
 /// A version of the standard, by the namespace of the alert; without one 1.2 is assumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Version {
+pub enum CapVersion {
     /// `http://www.incident.com/cap/1.0`
     V1_0,
     /// `urn:oasis:names:tc:emergency:cap:1.1`
@@ -45,7 +45,7 @@ pub enum Version {
 /// Why a document was not read at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum ReadError {
     /// Over [`DOCUMENT_OCTETS_MAX`].
     TooLarge {
         /// Its size.
@@ -74,70 +74,72 @@ pub enum Refusal {
         /// The line, from 1.
         line: usize,
         /// What is wrong there.
-        refusal: Box<Refusal>,
+        refusal: Box<ReadError>,
     },
 }
 
-impl Refusal {
+impl ReadError {
     /// The stable name, for machines.
     pub fn code(&self) -> &'static str {
         match self {
-            Refusal::TooLarge { .. } => "too-large",
-            Refusal::Encoding(_) => "encoding",
-            Refusal::Doctype => "doctype",
-            Refusal::Entity(_) => "entity",
-            Refusal::TooDeep => "too-deep",
-            Refusal::TooManyElements => "too-many-elements",
-            Refusal::TooManyVertices => "too-many-vertices",
-            Refusal::TooManyShapes => "too-many-shapes",
-            Refusal::Malformed(_) => "malformed",
-            Refusal::NothingRecognized => "nothing-recognized",
-            Refusal::At { refusal, .. } => refusal.code(),
+            ReadError::TooLarge { .. } => "too-large",
+            ReadError::Encoding(_) => "encoding",
+            ReadError::Doctype => "doctype",
+            ReadError::Entity(_) => "entity",
+            ReadError::TooDeep => "too-deep",
+            ReadError::TooManyElements => "too-many-elements",
+            ReadError::TooManyVertices => "too-many-vertices",
+            ReadError::TooManyShapes => "too-many-shapes",
+            ReadError::Malformed(_) => "malformed",
+            ReadError::NothingRecognized => "nothing-recognized",
+            ReadError::At { refusal, .. } => refusal.code(),
         }
     }
 
-    fn at(self, line: usize) -> Refusal {
-        Refusal::At { line, refusal: Box::new(self) }
+    fn at(self, line: usize) -> ReadError {
+        ReadError::At { line, refusal: Box::new(self) }
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::TooLarge { octets } => {
+            ReadError::TooLarge { octets } => {
                 write!(f, "the document has {octets} octets, more than {DOCUMENT_OCTETS_MAX}")
             }
-            Refusal::Encoding(what) => f.write_str(what),
-            Refusal::Doctype => f.write_str("a document type declaration is not allowed; leave it out"),
-            Refusal::Entity(name) => {
+            ReadError::Encoding(what) => f.write_str(what),
+            ReadError::Doctype => f.write_str("a document type declaration is not allowed; leave it out"),
+            ReadError::Entity(name) => {
                 write!(f, "entity {name:?} is not known; write the character itself or its number")
             }
-            Refusal::TooDeep => write!(f, "elements are nested deeper than {DEPTH_MAX}"),
-            Refusal::TooManyElements => write!(f, "more than {ELEMENTS_MAX} elements"),
-            Refusal::TooManyVertices => {
+            ReadError::TooDeep => write!(f, "elements are nested deeper than {DEPTH_MAX}"),
+            ReadError::TooManyElements => write!(f, "more than {ELEMENTS_MAX} elements"),
+            ReadError::TooManyVertices => {
                 write!(f, "more than {VERTICES_MAX} vertices in all polygons together")
             }
-            Refusal::TooManyShapes => write!(f, "more than {SHAPES_MAX} polygons and circles together"),
-            Refusal::Malformed(what) => write!(f, "not well-formed XML: {what}"),
-            Refusal::NothingRecognized => f.write_str("no CAP alert in it: the root element must be `alert`"),
-            Refusal::At { line, refusal } => write!(f, "line {line}: {refusal}"),
+            ReadError::TooManyShapes => write!(f, "more than {SHAPES_MAX} polygons and circles together"),
+            ReadError::Malformed(what) => write!(f, "not well-formed XML: {what}"),
+            ReadError::NothingRecognized => {
+                f.write_str("no CAP alert in it: the root element must be `alert`")
+            }
+            ReadError::At { line, refusal } => write!(f, "line {line}: {refusal}"),
         }
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for ReadError {}
 
 /// Reads the first alert of a document; a problem says if there are more.
 ///
 /// # Errors
-/// What [`Refusal`] lists; everything else is read as well as it can be and listed.
-pub fn read(octets: &[u8]) -> Result<Reading, Refusal> {
+/// What [`ReadError`] lists; everything else is read as well as it can be and listed.
+pub fn read(octets: &[u8]) -> Result<ParsedAlert, ReadError> {
     let mut readings = read_all(octets)?;
     let others = readings.len() - 1;
     let mut first = readings.swap_remove(0);
     if others > 0 {
         let message = format!("the document holds {others} more alerts, which were not read here");
-        first.problems.push(Problem { path: "alert".to_string(), rule: Rule::Envelope, message });
+        first.problems.push(CapProblem { path: "alert".to_string(), rule: Rule::Envelope, message });
     }
     Ok(first)
 }
@@ -146,10 +148,10 @@ pub fn read(octets: &[u8]) -> Result<Reading, Refusal> {
 /// least one.
 ///
 /// # Errors
-/// What [`Refusal`] lists; everything else is read as well as it can be and listed.
-pub fn read_all(octets: &[u8]) -> Result<Vec<Reading>, Refusal> {
+/// What [`ReadError`] lists; everything else is read as well as it can be and listed.
+pub fn read_all(octets: &[u8]) -> Result<Vec<ParsedAlert>, ReadError> {
     if octets.len() > DOCUMENT_OCTETS_MAX {
-        return Err(Refusal::TooLarge { octets: octets.len() });
+        return Err(ReadError::TooLarge { octets: octets.len() });
     }
     let decoded = decode::decode(octets)?;
     let root = tree::parse(&decoded.text)?;
@@ -162,7 +164,7 @@ pub fn read_all(octets: &[u8]) -> Result<Vec<Reading>, Refusal> {
             readings.push(reading);
         }
     }
-    if readings.is_empty() { Err(Refusal::NothingRecognized) } else { Ok(readings) }
+    if readings.is_empty() { Err(ReadError::NothingRecognized) } else { Ok(readings) }
 }
 
 /// Alerts at any depth (which is bounded), but not inside each other.
@@ -180,7 +182,7 @@ fn read_element(
     root: &Element,
     foreign_encoding: Option<&str>,
     budget: &mut values::Budget,
-) -> Result<Option<Reading>, Refusal> {
+) -> Result<Option<ParsedAlert>, ReadError> {
     let mut problems = Problems::new();
     if let Some(encoding) = foreign_encoding {
         problems.add(Rule::Encoding, format!("is written in {encoding}, not in UTF-8"));
@@ -192,17 +194,17 @@ fn read_element(
         Namespace::Cap(version) => version,
         Namespace::None => {
             problems.add(Rule::Namespace, "has no namespace, read as CAP 1.2".to_string());
-            Version::V1_2
+            CapVersion::V1_2
         }
         Namespace::CapLike | Namespace::Signature | Namespace::Foreign => {
             problems.add(Rule::Namespace, "has a namespace of no known version, read as CAP 1.2".to_string());
-            Version::V1_2
+            CapVersion::V1_2
         }
     };
     if !element.children.iter().any(|child| survey::is_known(survey::ALERT, child)) {
         return Ok(None);
     }
     let has_signature = element.children.iter().any(|child| child.namespace == Namespace::Signature);
-    let alert = alert::Reader { version, problems: &mut problems, budget }.alert(element)?;
-    Ok(Some(Reading { alert, problems: problems.into_list(), version, has_signature }))
+    let alert = alert::AlertReader { version, problems: &mut problems, budget }.alert(element)?;
+    Ok(Some(ParsedAlert { alert, problems: problems.into_list(), version, has_signature }))
 }

@@ -2,7 +2,7 @@
 
 use super::tree::{Element, Namespace};
 use crate::limits::PROBLEMS_MAX;
-use crate::problem::{Problem, Rule};
+use crate::problem::{CapProblem, Rule};
 
 /// How often a child may occur.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +94,7 @@ fn place(schema: Schema, name: &str) -> Option<usize> {
 
 /// The problems found so far, and the element that is being read.
 pub(super) struct Problems {
-    list: Vec<Problem>,
+    list: Vec<CapProblem>,
     path: String,
     left_out: usize,
 }
@@ -110,7 +110,7 @@ impl Problems {
             self.left_out += 1;
             return;
         }
-        self.list.push(Problem { path: self.path.clone(), rule, message });
+        self.list.push(CapProblem { path: self.path.clone(), rule, message });
     }
 
     /// Lists a problem of a child.
@@ -138,10 +138,10 @@ impl Problems {
         self.path.truncate(outside);
     }
 
-    pub(super) fn into_list(mut self) -> Vec<Problem> {
+    pub(super) fn into_list(mut self) -> Vec<CapProblem> {
         if self.left_out > 0 {
             let message = format!("{} more problems are not listed", self.left_out);
-            self.list.push(Problem { path: "alert".to_string(), rule: Rule::More, message });
+            self.list.push(CapProblem { path: "alert".to_string(), rule: Rule::More, message });
         }
         self.list
     }

@@ -5,7 +5,7 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::name::ResolveResult;
 use quick_xml::{NsReader, XmlVersion};
 
-use super::{Refusal, Version};
+use super::{CapVersion, ReadError};
 use crate::limits::{DEPTH_MAX, ELEMENTS_MAX};
 
 /// How namespaces of CAP begin.
@@ -14,7 +14,7 @@ const CAP_LIKE: &[&str] = &["urn:oasis:names:tc:emergency:cap:", "http://www.inc
 /// Where an element's name belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Namespace {
-    Cap(Version),
+    Cap(CapVersion),
     /// One of CAP's that is none of its published versions.
     CapLike,
     None,
@@ -44,18 +44,18 @@ pub(super) struct Element {
 }
 
 /// Reads the document's root.
-pub(super) fn parse(text: &str) -> Result<Element, Refusal> {
+pub(super) fn parse(text: &str) -> Result<Element, ReadError> {
     let mut reader = NsReader::from_str(text);
     let mut builder = Builder::default();
     loop {
         let event = reader.read_resolved_event();
         let done = match event {
             Ok((namespace, event)) => builder.take(kind(&namespace), event),
-            Err(error) => Err(Refusal::Malformed(error.to_string())),
+            Err(error) => Err(ReadError::Malformed(error.to_string())),
         };
         match done {
             Ok(false) => {}
-            Ok(true) => return builder.root.ok_or(Refusal::NothingRecognized),
+            Ok(true) => return builder.root.ok_or(ReadError::NothingRecognized),
             Err(refusal) => return Err(refusal.at(line(text, reader.buffer_position()))),
         }
     }
@@ -69,9 +69,9 @@ fn line(text: &str, position: u64) -> usize {
 fn kind(namespace: &ResolveResult<'_>) -> Namespace {
     match namespace {
         ResolveResult::Bound(name) => match name.as_ref() {
-            "urn:oasis:names:tc:emergency:cap:1.2" => Namespace::Cap(Version::V1_2),
-            "urn:oasis:names:tc:emergency:cap:1.1" => Namespace::Cap(Version::V1_1),
-            "http://www.incident.com/cap/1.0" => Namespace::Cap(Version::V1_0),
+            "urn:oasis:names:tc:emergency:cap:1.2" => Namespace::Cap(CapVersion::V1_2),
+            "urn:oasis:names:tc:emergency:cap:1.1" => Namespace::Cap(CapVersion::V1_1),
+            "http://www.incident.com/cap/1.0" => Namespace::Cap(CapVersion::V1_0),
             "http://www.w3.org/2000/09/xmldsig#" => Namespace::Signature,
             other if CAP_LIKE.iter().any(|start| other.starts_with(start)) => Namespace::CapLike,
             _ => Namespace::Foreign,
@@ -90,7 +90,7 @@ struct Builder {
 
 impl Builder {
     /// Takes one event; true at the end of the document.
-    fn take(&mut self, namespace: Namespace, event: Event<'_>) -> Result<bool, Refusal> {
+    fn take(&mut self, namespace: Namespace, event: Event<'_>) -> Result<bool, ReadError> {
         match event {
             Event::Start(start) => self.open(namespace, &start)?,
             Event::Empty(start) => {
@@ -104,29 +104,29 @@ impl Builder {
                 let resolved = match reference.resolve_char_ref() {
                     Ok(Some(character)) => character.to_string(),
                     Ok(None) => resolve_predefined_entity(&reference)
-                        .ok_or_else(|| Refusal::Entity(reference.chars().take(40).collect()))?
+                        .ok_or_else(|| ReadError::Entity(reference.chars().take(40).collect()))?
                         .to_string(),
-                    Err(error) => return Err(Refusal::Malformed(error.to_string())),
+                    Err(error) => return Err(ReadError::Malformed(error.to_string())),
                 };
                 self.text(&resolved)?;
             }
-            Event::DocType(_) => return Err(Refusal::Doctype),
+            Event::DocType(_) => return Err(ReadError::Doctype),
             Event::Comment(_) | Event::PI(_) | Event::Decl(_) => {}
             Event::Eof => return self.end(),
         }
         Ok(false)
     }
 
-    fn open(&mut self, namespace: Namespace, start: &BytesStart<'_>) -> Result<(), Refusal> {
+    fn open(&mut self, namespace: Namespace, start: &BytesStart<'_>) -> Result<(), ReadError> {
         self.elements += 1;
         if self.elements > ELEMENTS_MAX {
-            return Err(Refusal::TooManyElements);
+            return Err(ReadError::TooManyElements);
         }
         if self.open.len() >= DEPTH_MAX {
-            return Err(Refusal::TooDeep);
+            return Err(ReadError::TooDeep);
         }
         if self.open.is_empty() && self.root.is_some() {
-            return Err(Refusal::Malformed("a second root element".to_string()));
+            return Err(ReadError::Malformed("a second root element".to_string()));
         }
         self.open.push(Element {
             name: start.local_name().as_ref().to_string(),
@@ -151,7 +151,7 @@ impl Builder {
         }
     }
 
-    fn text(&mut self, text: &str) -> Result<(), Refusal> {
+    fn text(&mut self, text: &str) -> Result<(), ReadError> {
         match self.open.last_mut() {
             Some(element) => {
                 let before = element.text.len();
@@ -160,13 +160,15 @@ impl Builder {
                 Ok(())
             }
             None if text.trim().is_empty() => Ok(()),
-            None => Err(Refusal::Malformed("text outside the root element".to_string())),
+            None => Err(ReadError::Malformed("text outside the root element".to_string())),
         }
     }
 
-    fn end(&self) -> Result<bool, Refusal> {
+    fn end(&self) -> Result<bool, ReadError> {
         match self.open.last() {
-            Some(element) => Err(Refusal::Malformed(format!("the document ends inside `{}`", element.name))),
+            Some(element) => {
+                Err(ReadError::Malformed(format!("the document ends inside `{}`", element.name)))
+            }
             None => Ok(true),
         }
     }

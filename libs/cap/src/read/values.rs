@@ -1,6 +1,6 @@
 //! Values that are more than text: shapes, lists, references.
 
-use super::Refusal;
+use super::ReadError;
 use crate::alert::{Circle, Point, Reference};
 use crate::limits::{SHAPES_MAX, VERTICES_MAX};
 use crate::time::Timestamp;
@@ -13,14 +13,14 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn take_shape(&mut self) -> Result<(), Refusal> {
+    pub(super) fn take_shape(&mut self) -> Result<(), ReadError> {
         self.shapes += 1;
-        if self.shapes > SHAPES_MAX { Err(Refusal::TooManyShapes) } else { Ok(()) }
+        if self.shapes > SHAPES_MAX { Err(ReadError::TooManyShapes) } else { Ok(()) }
     }
 
-    pub(super) fn take_vertices(&mut self, vertices: usize) -> Result<(), Refusal> {
+    pub(super) fn take_vertices(&mut self, vertices: usize) -> Result<(), ReadError> {
         self.vertices += vertices;
-        if self.vertices > VERTICES_MAX { Err(Refusal::TooManyVertices) } else { Ok(()) }
+        if self.vertices > VERTICES_MAX { Err(ReadError::TooManyVertices) } else { Ok(()) }
     }
 }
 

@@ -14,7 +14,7 @@ const NAMESPACE: &str = "urn:oasis:names:tc:emergency:cap:1.2";
 /// Why an alert cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteError {
-    /// The element that would break a rule, as in [`Problem::path`](crate::Problem::path).
+    /// The element that would break a rule, as in [`CapProblem::path`](crate::CapProblem::path).
     pub path: String,
     /// The kind of rule.
     pub rule: Rule,

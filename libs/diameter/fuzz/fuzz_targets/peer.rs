@@ -6,7 +6,7 @@ use diameter::Writer;
 use diameter::frame::next_frame;
 use diameter::header::{CommandFlags, Header};
 use diameter::peer::{
-    Answers, Application, Cause, Config, Connection, Event, Identity, Incoming, Outgoing, Start,
+    Answers, Application, Cause, Connection, ConnectionConfig, Event, Identity, Incoming, Outgoing, Start,
 };
 use libfuzzer_sys::fuzz_target;
 use std::net::{IpAddr, Ipv4Addr};
@@ -92,7 +92,7 @@ impl Book {
 fn pair(now: Instant) -> (Connection, Connection) {
     let config = |host: &str| {
         let identity = Identity::new(host, "fuzz", Application::auth(4));
-        Arc::new(Config { window: 4, message_octets_max: 4_096, ..Config::new(identity) })
+        Arc::new(ConnectionConfig { window: 4, message_octets_max: 4_096, ..ConnectionConfig::new(identity) })
     };
     let start =
         |seed| Start { local: IpAddr::V4(Ipv4Addr::LOCALHOST), is_secured: false, watchdog: None, seed };

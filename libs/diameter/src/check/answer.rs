@@ -1,6 +1,6 @@
 //! Answers about faults (RFC 6733, sections 6.2, 7.2 and 7.5).
 
-use super::{Failed, Fault, is_sound};
+use super::{FailedAvp, Fault, is_sound};
 use crate::avp::{AVP_HEADER_OCTETS, Avp, AvpName, Avps, DEPTH_MAX};
 use crate::dictionary::{self, Grammar, avp};
 use crate::header::{CommandFlags, HEADER_OCTETS, Header};
@@ -77,10 +77,10 @@ impl Fault {
             }
             let Some(echoed) = request.find(name) else { return false };
             let is_the_failed = match self.failed {
-                Failed::Copy { position } | Failed::Header { position, .. } => {
+                FailedAvp::Copy { position } | FailedAvp::Header { position, .. } => {
                     position == request.position(&echoed)
                 }
-                Failed::Nothing | Failed::Missing { .. } | Failed::Pair { .. } => false,
+                FailedAvp::Nothing | FailedAvp::Missing { .. } | FailedAvp::Pair { .. } => false,
             };
             if is_the_failed || !is_sound(request, &echoed) {
                 return false;
@@ -92,21 +92,21 @@ impl Fault {
     /// Failed-AVP: the AVP inside the groups that it stands in (section 7.5).
     fn failed(&self, request: &Message<'_>, writer: &mut Writer<'_>) {
         match self.failed {
-            Failed::Nothing => {}
-            Failed::Copy { position } => {
+            FailedAvp::Nothing => {}
+            FailedAvp::Copy { position } => {
                 writer.group(avp::FAILED_AVP, |writer| copy(request, position, writer))
             }
-            Failed::Pair { first, second } => writer.group(avp::FAILED_AVP, |writer| {
+            FailedAvp::Pair { first, second } => writer.group(avp::FAILED_AVP, |writer| {
                 copy(request, first, writer);
                 copy(request, second, writer);
             }),
-            Failed::Header { position, name, flags } => {
+            FailedAvp::Header { position, name, flags } => {
                 let parents = Parents::of(request, position);
                 writer.group(avp::FAILED_AVP, |writer| {
                     parents.around(writer, &mut |writer| writer.raw(name, flags, zeros(name)));
                 });
             }
-            Failed::Missing { name, group } => {
+            FailedAvp::Missing { name, group } => {
                 let mut parents = Parents::of(request, group);
                 if let Some(group) = request.avp_at(group).filter(|_| group != 0) {
                     parents.push(group);

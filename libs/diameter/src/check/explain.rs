@@ -1,6 +1,6 @@
 //! A fault in words: for logs, and for Error-Message.
 
-use super::{Failed, Fault};
+use super::{FailedAvp, Fault};
 use crate::avp::AvpName;
 use crate::message::Message;
 use crate::result_code;
@@ -29,16 +29,16 @@ impl Explanation<'_> {
 impl fmt::Display for Explanation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.fault.failed {
-            Failed::Nothing => f.write_str(about_message(self.fault.result_code)),
-            Failed::Copy { position } => {
+            FailedAvp::Nothing => f.write_str(about_message(self.fault.result_code)),
+            FailedAvp::Copy { position } => {
                 write!(f, "{} {}", self.name_at(position), about_avp(self.fault.result_code))
             }
-            Failed::Pair { first, second } => {
+            FailedAvp::Pair { first, second } => {
                 write!(f, "{} and {} contradict each other", self.name_at(first), self.name_at(second))
             }
-            Failed::Header { name, .. } => write!(f, "{name} has a length that it cannot have"),
-            Failed::Missing { name, group: 0 } => write!(f, "{name} is missing"),
-            Failed::Missing { name, group } => write!(f, "{name} is missing in {}", self.name_at(group)),
+            FailedAvp::Header { name, .. } => write!(f, "{name} has a length that it cannot have"),
+            FailedAvp::Missing { name, group: 0 } => write!(f, "{name} is missing"),
+            FailedAvp::Missing { name, group } => write!(f, "{name} is missing in {}", self.name_at(group)),
         }
     }
 }

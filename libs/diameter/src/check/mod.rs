@@ -38,13 +38,13 @@ pub struct Fault {
     /// Result-Code of the answer.
     pub result_code: u32,
     /// What Failed-AVP holds.
-    pub failed: Failed,
+    pub failed: FailedAvp,
 }
 
 /// What a Failed-AVP holds. Positions are octets from the message's first; where the AVP stands in groups,
 /// they come along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failed {
+pub enum FailedAvp {
     /// There is none.
     Nothing,
     /// A copy of the AVP at this position.
@@ -80,23 +80,23 @@ pub enum Failed {
 impl Fault {
     /// A fault without Failed-AVP, such as 3001 or 3004.
     pub const fn new(result_code: u32) -> Fault {
-        Fault { result_code, failed: Failed::Nothing }
+        Fault { result_code, failed: FailedAvp::Nothing }
     }
 
     /// A fault that an AVP of the message is guilty of; the answer shows a copy.
     pub fn of(result_code: u32, message: &Message<'_>, avp: &Avp<'_>) -> Fault {
-        Fault { result_code, failed: Failed::Copy { position: message.position(avp) } }
+        Fault { result_code, failed: FailedAvp::Copy { position: message.position(avp) } }
     }
 
     /// Two AVPs of the message contradict each other (5007); the answer shows both.
     pub fn contradiction(message: &Message<'_>, first: &Avp<'_>, second: &Avp<'_>) -> Fault {
-        let failed = Failed::Pair { first: message.position(first), second: message.position(second) };
+        let failed = FailedAvp::Pair { first: message.position(first), second: message.position(second) };
         Fault { result_code: result_code::CONTRADICTING_AVPS, failed }
     }
 
     /// An AVP is missing at the top of the message (5005).
     pub const fn missing(name: AvpName) -> Fault {
-        Fault { result_code: result_code::MISSING_AVP, failed: Failed::Missing { name, group: 0 } }
+        Fault { result_code: result_code::MISSING_AVP, failed: FailedAvp::Missing { name, group: 0 } }
     }
 
     /// What an [`AvpError`] means for the message; `position` is where the AVP begins.
@@ -104,10 +104,10 @@ impl Fault {
     pub fn unreadable(error: AvpError, position: u32) -> Fault {
         let failed = match error.problem {
             AvpProblem::Header | AvpProblem::Length { .. } | AvpProblem::Size { .. } => {
-                Failed::Header { position, name: error.name, flags: error.flags }
+                FailedAvp::Header { position, name: error.name, flags: error.flags }
             }
-            AvpProblem::Text | AvpProblem::Value => Failed::Copy { position },
-            AvpProblem::TooDeep => Failed::Nothing,
+            AvpProblem::Text | AvpProblem::Value => FailedAvp::Copy { position },
+            AvpProblem::TooDeep => FailedAvp::Nothing,
         };
         Fault { result_code: error.result_code(), failed }
     }
@@ -117,13 +117,13 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the peer's message is answered with {}", self.result_code)?;
         match self.failed {
-            Failed::Nothing => Ok(()),
-            Failed::Copy { position } => write!(f, " for the avp at octet {position}"),
-            Failed::Pair { first, second } => write!(f, " for the avps at octets {first} and {second}"),
-            Failed::Header { position, name, .. } => {
+            FailedAvp::Nothing => Ok(()),
+            FailedAvp::Copy { position } => write!(f, " for the avp at octet {position}"),
+            FailedAvp::Pair { first, second } => write!(f, " for the avps at octets {first} and {second}"),
+            FailedAvp::Header { position, name, .. } => {
                 write!(f, " for the length of {name} at octet {position}")
             }
-            Failed::Missing { name, .. } => write!(f, ": {name} is missing"),
+            FailedAvp::Missing { name, .. } => write!(f, ": {name} is missing"),
         }
     }
 }
@@ -281,7 +281,7 @@ impl<'a> Found<'a> {
 }
 
 const fn copy(result_code: u32, position: u32) -> Fault {
-    Fault { result_code, failed: Failed::Copy { position } }
+    Fault { result_code, failed: FailedAvp::Copy { position } }
 }
 
 /// Whether a known AVP keeps its own rules, whatever stands around it.
@@ -319,7 +319,7 @@ fn complete(grammar: &Grammar, seen: u64, group: u32) -> Result<(), Fault> {
         return Ok(());
     }
     let name = grammar.member(missing.trailing_zeros()).map_or(AvpName::ietf(0), |rule| rule.name);
-    Err(Fault { result_code: result_code::MISSING_AVP, failed: Failed::Missing { name, group } })
+    Err(Fault { result_code: result_code::MISSING_AVP, failed: FailedAvp::Missing { name, group } })
 }
 
 /// What a walk keeps over all groups.

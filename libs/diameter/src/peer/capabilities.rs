@@ -41,7 +41,7 @@ pub struct Capabilities {
 
 /// Why a CER is not accepted: what its CEA says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct CerRefusal {
     pub(super) result_code: u32,
     /// The data of Failed-AVP; empty for none.
     pub(super) failed_avp: Vec<u8>,
@@ -49,10 +49,10 @@ pub(super) struct Refusal {
     pub(super) text: &'static str,
 }
 
-impl Refusal {
+impl CerRefusal {
     /// A refusal that no AVP is to blame for.
     pub(super) fn new(result_code: u32, text: &'static str) -> Self {
-        Refusal { result_code, failed_avp: Vec::new(), text }
+        CerRefusal { result_code, failed_avp: Vec::new(), text }
     }
 
     /// A refusal for what is wrong with the CER: its Failed-AVP is that of the fault's own answer.
@@ -70,7 +70,7 @@ impl Refusal {
             }
             _ => "the CER does not keep to its grammar",
         };
-        Refusal { result_code: fault.result_code, failed_avp: failed_avp.unwrap_or_default(), text }
+        CerRefusal { result_code: fault.result_code, failed_avp: failed_avp.unwrap_or_default(), text }
     }
 }
 
@@ -171,12 +171,16 @@ fn keep<T: PartialEq>(list: &mut Vec<T>, item: T) {
 }
 
 /// Judges a CER.
-pub(super) fn judge(cer: &Message<'_>, ours: &Identity, is_secured: bool) -> Result<Capabilities, Refusal> {
+pub(super) fn judge(
+    cer: &Message<'_>,
+    ours: &Identity,
+    is_secured: bool,
+) -> Result<Capabilities, CerRefusal> {
     match check(cer) {
         Err(fault) if !is_about_bits(&fault) => Err(fault),
         _ => read(cer, ours, is_secured),
     }
-    .map_err(|fault| Refusal::of(&fault, cer))
+    .map_err(|fault| CerRefusal::of(&fault, cer))
 }
 
 /// Only the flags of an AVP are wrong. In the messages of the base protocol that is let pass: what they say
@@ -215,7 +219,7 @@ pub(super) fn write_origin(writer: &mut Writer<'_>, ours: &Identity) {
 
 /// What CER and CEA have in common, from Origin-Host on. `refusal` stands where the CEA's grammar has
 /// Error-Message.
-pub(super) fn write(writer: &mut Writer<'_>, ours: &Identity, local: IpAddr, refusal: Option<&Refusal>) {
+pub(super) fn write(writer: &mut Writer<'_>, ours: &Identity, local: IpAddr, refusal: Option<&CerRefusal>) {
     write_origin(writer, ours);
     writer.address(avp::HOST_IP_ADDRESS, Address::Ip(local));
     for ip in ours.host_addresses.iter().filter(|ip| **ip != local) {

@@ -5,13 +5,13 @@ use super::window::WINDOW_MAX;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Default of [`Config::message_octets_max`].
+/// Default of [`ConnectionConfig::message_octets_max`].
 pub const MESSAGE_OCTETS_MAX_DEFAULT: u32 = 1 << 20;
-/// Default of [`Config::output_octets_max`].
+/// Default of [`ConnectionConfig::output_octets_max`].
 pub const OUTPUT_OCTETS_MAX: usize = 4 << 20;
-/// Default of [`Config::owed_max`].
+/// Default of [`ConnectionConfig::owed_max`].
 pub const OWED_MAX: usize = 20_000;
-/// Default of [`Config::window`].
+/// Default of [`ConnectionConfig::window`].
 pub const WINDOW_DEFAULT: usize = 1_000;
 const _: () = assert!(WINDOW_DEFAULT <= WINDOW_MAX);
 
@@ -77,7 +77,7 @@ impl Identity {
 
 /// Limits and timers of a connection, and our identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct ConnectionConfig {
     /// Who we are.
     pub identity: Identity,
     /// Greatest message to accept, in octets.
@@ -107,11 +107,11 @@ pub struct Config {
     pub write_stall: Duration,
 }
 
-impl Config {
+impl ConnectionConfig {
     /// The defaults.
     #[must_use]
     pub fn new(identity: Identity) -> Self {
-        Config {
+        ConnectionConfig {
             identity,
             message_octets_max: MESSAGE_OCTETS_MAX_DEFAULT,
             output_octets_max: OUTPUT_OCTETS_MAX,

@@ -42,7 +42,8 @@ impl Answers<'_> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Listening: a peer wants in, and could be let in. Answer with [`accept`](super::Connection::accept) or
-    /// [`refuse`](super::Connection::refuse), within [`Config::capabilities`](super::Config::capabilities).
+    /// [`refuse`](super::Connection::refuse), within
+    /// [`ConnectionConfig::capabilities`](super::ConnectionConfig::capabilities).
     Asked(Box<Capabilities>),
     /// Connecting: the peer let us in.
     Opened(Box<Capabilities>),

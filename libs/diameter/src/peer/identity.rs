@@ -2,10 +2,10 @@
 //! 5.4 and 5.6).
 
 use super::capabilities::Capabilities;
-use super::config::Config;
+use super::config::ConnectionConfig;
 use super::event::{Cause, End};
 use super::random::Random;
-use super::states::{Action, Closed, Event, Link, State, wins_election};
+use super::states::{Action, Closed, Link, PeerEvent, PeerState, wins_election};
 use super::watchdog::{self, Watchdog};
 use crate::result_code;
 use std::collections::VecDeque;
@@ -55,9 +55,9 @@ pub const ALREADY_CONNECTED: (u32, &str) = (
 /// connects and exchanges capabilities is alive, and would have its first minute of requests thrown away. A
 /// connection that we began after a failure is probed first.
 pub struct Peer {
-    config: Arc<Config>,
+    config: Arc<ConnectionConfig>,
     wins: bool,
-    state: State,
+    state: PeerState,
     watchdog: Watchdog,
     /// We keep a connection to this peer.
     is_wanted: bool,
@@ -76,7 +76,7 @@ pub struct Peer {
 impl Peer {
     /// The peer with this Origin-Host, not connected.
     #[must_use]
-    pub fn new(config: Arc<Config>, origin_host: &str, seed: u64) -> Self {
+    pub fn new(config: Arc<ConnectionConfig>, origin_host: &str, seed: u64) -> Self {
         let wins = wins_election(config.identity.origin_host.as_bytes(), origin_host.as_bytes());
         let watchdog = Watchdog::new(config.tw, config.tc, Random::new(seed));
         Peer {
@@ -103,8 +103,8 @@ impl Peer {
     /// A connection is wanted, and kept: after its end it is tried again every `Tc`.
     pub fn start(&mut self, now: Instant) {
         self.is_wanted = true;
-        self.starts_again = matches!(self.state, State::Closing(_));
-        self.on(Event::Start, now);
+        self.starts_again = matches!(self.state, PeerState::Closing(_));
+        self.on(PeerEvent::Start, now);
         self.watchdog.attempted(now);
     }
 
@@ -113,55 +113,55 @@ impl Peer {
         (self.is_wanted, self.starts_again) = (false, false);
         self.cause = cause;
         self.watchdog.rest();
-        self.on(Event::Stop, now);
+        self.on(PeerEvent::Stop, now);
     }
 
     /// The connection of [`Order::Connect`] is established.
     pub fn connected(&mut self, link: Link, now: Instant) {
-        self.on(Event::IRcvConnAck(link), now);
+        self.on(PeerEvent::IRcvConnAck(link), now);
     }
 
     /// The connection of [`Order::Connect`] could not be established.
     pub fn not_connected(&mut self, now: Instant) {
-        self.on(Event::IRcvConnNack, now);
+        self.on(PeerEvent::IRcvConnNack, now);
         self.retry(now);
     }
 
-    /// A connection of this peer's [`Asked`](super::Event::Asked), and it may be let in.
+    /// A connection of this peer's [`Asked`](super::PeerEvent::Asked), and it may be let in.
     pub fn asked(&mut self, link: Link, capabilities: &Capabilities, now: Instant) {
         let before = self.asked_state_id;
         self.asked_state_id = capabilities.origin_state_id;
-        self.on(Event::RConnCer(link), now);
+        self.on(PeerEvent::RConnCer(link), now);
         if self.state.responder() != Some(link) {
             self.asked_state_id = before;
         }
     }
 
-    /// Our connection is open: [`Opened`](super::Event::Opened).
+    /// Our connection is open: [`Opened`](super::PeerEvent::Opened).
     pub fn opened(&mut self, link: Link, capabilities: &Capabilities, now: Instant) {
         if self.state.initiator() == Some(link) {
             self.see_origin_state_id(capabilities.origin_state_id);
-            self.on(Event::IRcvCea, now);
+            self.on(PeerEvent::IRcvCea, now);
         }
     }
 
-    /// The peer disconnects: [`Leaving`](super::Event::Leaving).
+    /// The peer disconnects: [`Leaving`](super::PeerEvent::Leaving).
     pub fn leaving(&mut self, link: Link, now: Instant) {
         if self.state.open() == Some(link) {
-            self.on(Event::RcvDpr, now);
+            self.on(PeerEvent::RcvDpr, now);
         }
     }
 
-    /// A connection is over: [`Ended`](super::Event::Ended), with its
+    /// A connection is over: [`Ended`](super::PeerEvent::Ended), with its
     /// [`watchdog`](super::Connection::watchdog).
     pub fn ended(&mut self, link: Link, end: End, watchdog: &Watchdog, now: Instant) {
-        let is_closing = matches!(self.state, State::Closing(_));
+        let is_closing = matches!(self.state, PeerState::Closing(_));
         let event = match (self.state.initiator() == Some(link), self.state.responder() == Some(link)) {
-            (true, _) if is_closing && end == End::Disconnected => Event::RcvDpa,
-            (_, true) if is_closing && end == End::Disconnected => Event::RcvDpa,
-            (true, _) if self.state.open() == Some(link) || is_closing => Event::IPeerDisc,
-            (true, _) => Event::IRcvNonCea,
-            (_, true) => Event::RPeerDisc,
+            (true, _) if is_closing && end == End::Disconnected => PeerEvent::RcvDpa,
+            (_, true) if is_closing && end == End::Disconnected => PeerEvent::RcvDpa,
+            (true, _) if self.state.open() == Some(link) || is_closing => PeerEvent::IPeerDisc,
+            (true, _) => PeerEvent::IRcvNonCea,
+            (_, true) => PeerEvent::RPeerDisc,
             // Another connection, refused or given up: not of this peer's state.
             (false, false) => return,
         };
@@ -173,7 +173,7 @@ impl Peer {
         // What ended need not be ended.
         let ordered = self.orders.split_off(from);
         self.orders.extend(ordered.into_iter().filter(|order| *order != Order::Abort(link)));
-        if matches!(self.state, State::Closed(_)) {
+        if matches!(self.state, PeerState::Closed(_)) {
             if end.allows_reconnection() || self.starts_again {
                 self.retry(now)
             } else {
@@ -185,15 +185,15 @@ impl Peer {
     /// Acts on what is due at `now`. Early and needless calls do no harm.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.deadline.is_some_and(|at| at <= now) {
-            self.on(Event::Timeout, now);
-            if matches!(self.state, State::Closed(_)) {
+            self.on(PeerEvent::Timeout, now);
+            if matches!(self.state, PeerState::Closed(_)) {
                 self.retry(now);
             }
         }
         if self.attempt_due().is_some_and(|at| at <= now)
             && self.watchdog.timer_expired(now).contains(&watchdog::Action::AttemptOpen)
         {
-            self.on(Event::Start, now);
+            self.on(PeerEvent::Start, now);
         }
     }
 
@@ -216,32 +216,32 @@ impl Peer {
 
     /// Where the peer stands.
     #[must_use]
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> PeerState {
         self.state
     }
 
     /// Whether nothing is kept here that a new [`Peer`] would not have: it may be forgotten.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        !self.is_wanted && matches!(self.state, State::Closed(_)) && self.orders.is_empty()
+        !self.is_wanted && matches!(self.state, PeerState::Closed(_)) && self.orders.is_empty()
     }
 
     /// AttemptOpen is due only while nothing is open or under way.
     fn attempt_due(&self) -> Option<Instant> {
-        self.watchdog.due().filter(|_| self.is_wanted && matches!(self.state, State::Closed(_)))
+        self.watchdog.due().filter(|_| self.is_wanted && matches!(self.state, PeerState::Closed(_)))
     }
 
     /// The next attempt after `Tc`, from now on; at once where somebody waits for it.
     fn retry(&mut self, now: Instant) {
-        if self.is_wanted && matches!(self.state, State::Closed(_)) {
+        if self.is_wanted && matches!(self.state, PeerState::Closed(_)) {
             self.watchdog.attempted(now);
             if std::mem::take(&mut self.starts_again) {
-                self.on(Event::Start, now);
+                self.on(PeerEvent::Start, now);
             }
         }
     }
 
-    fn on(&mut self, event: Event, now: Instant) {
+    fn on(&mut self, event: PeerEvent, now: Instant) {
         let mut actions = Vec::new();
         let before = self.state;
         self.state = self.state.on(event, self.wins, &mut actions);
@@ -250,7 +250,7 @@ impl Peer {
         }
         if self.state != before {
             let limit = match self.state {
-                State::Closing(_) => (self.config.drain + self.config.disconnect) * 2,
+                PeerState::Closing(_) => (self.config.drain + self.config.disconnect) * 2,
                 _ => self.config.capabilities,
             };
             self.deadline = self.state.is_intermediate().then(|| now + limit);

@@ -16,13 +16,15 @@
 //! ```
 //! use diameter::dictionary::avp;
 //! use diameter::header::CommandFlags;
-//! use diameter::peer::{Application, Config, Connection, Event, Identity, Incoming, Outgoing, Start};
+//! use diameter::peer::{
+//!     Application, Connection, ConnectionConfig, Event, Identity, Incoming, Outgoing, Start,
+//! };
 //! use diameter::{Writer, result_code};
 //! use std::sync::Arc;
 //! use std::time::{Duration, Instant};
 //!
 //! let now = Instant::now();
-//! let node = |host| Arc::new(Config::new(Identity::new(host, "example", Application::auth(4))));
+//! let node = |host| Arc::new(ConnectionConfig::new(Identity::new(host, "example", Application::auth(4))));
 //! let start = |seed| Start { local: [127, 0, 0, 1].into(), is_secured: false, watchdog: None, seed };
 //! let mut client = Connection::connecting(node("client.example"), start(1), None, now);
 //! let mut server = Connection::listening(node("server.example"), start(2), now);
@@ -71,10 +73,11 @@
 //!
 //! # What is bounded
 //!
-//! Requests in flight ([`Config::window`]); the peer's unanswered ones ([`Config::owed_max`], over it 3004);
-//! the output ([`Config::output_octets_max`], over it [`Connection::wants_input`] turns false); the input
-//! kept (one message of at most [`Config::message_octets_max`], as far as it came); what is kept of a peer's
-//! capabilities ([`ADVERTISED_MAX`]); the time of everything.
+//! Requests in flight ([`ConnectionConfig::window`]); the peer's unanswered ones
+//! ([`ConnectionConfig::owed_max`], over it 3004); the output ([`ConnectionConfig::output_octets_max`], over
+//! it [`Connection::wants_input`] turns false); the input kept (one message of at most
+//! [`ConnectionConfig::message_octets_max`], as far as it came); what is kept of a peer's capabilities
+//! ([`ADVERTISED_MAX`]); the time of everything.
 
 mod capabilities;
 mod config;
@@ -92,7 +95,8 @@ mod tests;
 
 pub use capabilities::{ADVERTISED_MAX, Capabilities};
 pub use config::{
-    Application, Config, Identity, MESSAGE_OCTETS_MAX_DEFAULT, OUTPUT_OCTETS_MAX, OWED_MAX, WINDOW_DEFAULT,
+    Application, ConnectionConfig, Identity, MESSAGE_OCTETS_MAX_DEFAULT, OUTPUT_OCTETS_MAX, OWED_MAX,
+    WINDOW_DEFAULT,
 };
 pub use connection::{Connection, Outgoing, Start, TRANSMIT_OCTETS_MAX};
 pub use event::{Answers, Cause, Counters, End, Event, Incoming, NoAnswer, SendError, Unanswered};

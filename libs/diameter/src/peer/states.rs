@@ -12,7 +12,7 @@ pub struct Link(pub u64);
 /// What happened to a peer (section 5.6.2). `I` is the connection that we began, `R` the one that the peer
 /// began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum PeerEvent {
     /// A connection is wanted.
     Start,
     /// A connection of the peer's came, and with it a CER that can be accepted.
@@ -295,7 +295,7 @@ impl Closing {
 
 /// Where a peer stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum PeerState {
     /// No connection.
     Closed(Closed),
     /// Our attempt to connect is under way.
@@ -315,77 +315,77 @@ pub enum State {
 }
 
 macro_rules! into_state {
-    ($($name:ident),*) => { $(impl From<$name> for State {
-        fn from(state: $name) -> State {
-            State::$name(state)
+    ($($name:ident),*) => { $(impl From<$name> for PeerState {
+        fn from(state: $name) -> PeerState {
+            PeerState::$name(state)
         }
     })* };
 }
 into_state!(Closed, WaitConnAck, WaitICea, WaitConnAckElect, WaitReturns, ROpen, IOpen, Closing);
 
-impl State {
+impl PeerState {
     /// The next state, and what is to be done. `wins` says whether we win an election ([`wins_election`]).
     /// What no row names changes nothing, but that a connection nobody expects is not kept.
     #[must_use]
-    pub fn on(self, event: Event, wins: bool, actions: &mut Actions) -> State {
+    pub fn on(self, event: PeerEvent, wins: bool, actions: &mut Actions) -> PeerState {
         match self {
-            State::Closed(state) => match event {
-                Event::Start => state.start(actions).into(),
-                Event::RConnCer(r) => state.r_conn_cer(r, actions).into(),
+            PeerState::Closed(state) => match event {
+                PeerEvent::Start => state.start(actions).into(),
+                PeerEvent::RConnCer(r) => state.r_conn_cer(r, actions).into(),
                 _ => self.unexpected(event, actions),
             },
-            State::WaitConnAck(state) => match event {
-                Event::IRcvConnAck(i) => state.i_rcv_conn_ack(i, actions).into(),
-                Event::IRcvConnNack => state.i_rcv_conn_nack().into(),
-                Event::RConnCer(r) => state.r_conn_cer(r, actions).into(),
+            PeerState::WaitConnAck(state) => match event {
+                PeerEvent::IRcvConnAck(i) => state.i_rcv_conn_ack(i, actions).into(),
+                PeerEvent::IRcvConnNack => state.i_rcv_conn_nack().into(),
+                PeerEvent::RConnCer(r) => state.r_conn_cer(r, actions).into(),
                 // Nothing is open yet: an order to stop gives up.
-                Event::Timeout | Event::Stop => state.timeout(actions).into(),
+                PeerEvent::Timeout | PeerEvent::Stop => state.timeout(actions).into(),
                 _ => self.unexpected(event, actions),
             },
-            State::WaitICea(state) => match event {
-                Event::IRcvCea => state.i_rcv_cea().into(),
-                Event::RConnCer(r) => state.r_conn_cer(r, actions).elect(wins, actions),
-                Event::IPeerDisc | Event::IRcvNonCea | Event::Timeout | Event::Stop => {
+            PeerState::WaitICea(state) => match event {
+                PeerEvent::IRcvCea => state.i_rcv_cea().into(),
+                PeerEvent::RConnCer(r) => state.r_conn_cer(r, actions).elect(wins, actions),
+                PeerEvent::IPeerDisc | PeerEvent::IRcvNonCea | PeerEvent::Timeout | PeerEvent::Stop => {
                     state.close(actions).into()
                 }
                 _ => self.unexpected(event, actions),
             },
-            State::WaitConnAckElect(state) => match event {
-                Event::IRcvConnAck(i) => state.i_rcv_conn_ack(i, actions).elect(wins, actions),
-                Event::IRcvConnNack => state.i_rcv_conn_nack(actions).into(),
-                Event::RPeerDisc => state.r_peer_disc(actions).into(),
-                Event::RConnCer(r) => state.r_conn_cer(r, actions).into(),
-                Event::Timeout | Event::Stop => state.timeout(actions).into(),
+            PeerState::WaitConnAckElect(state) => match event {
+                PeerEvent::IRcvConnAck(i) => state.i_rcv_conn_ack(i, actions).elect(wins, actions),
+                PeerEvent::IRcvConnNack => state.i_rcv_conn_nack(actions).into(),
+                PeerEvent::RPeerDisc => state.r_peer_disc(actions).into(),
+                PeerEvent::RConnCer(r) => state.r_conn_cer(r, actions).into(),
+                PeerEvent::Timeout | PeerEvent::Stop => state.timeout(actions).into(),
                 _ => self.unexpected(event, actions),
             },
-            State::WaitReturns(state) => state.on(event, actions),
-            State::ROpen(state) => match event {
-                Event::RConnCer(r) => state.r_conn_cer(r, actions).into(),
-                Event::Stop => state.stop(actions).into(),
-                Event::RcvDpr => state.r_rcv_dpr(actions).into(),
-                Event::RPeerDisc => state.r_peer_disc(actions).into(),
+            PeerState::WaitReturns(state) => state.on(event, actions),
+            PeerState::ROpen(state) => match event {
+                PeerEvent::RConnCer(r) => state.r_conn_cer(r, actions).into(),
+                PeerEvent::Stop => state.stop(actions).into(),
+                PeerEvent::RcvDpr => state.r_rcv_dpr(actions).into(),
+                PeerEvent::RPeerDisc => state.r_peer_disc(actions).into(),
                 _ => self.unexpected(event, actions),
             },
-            State::IOpen(state) => match event {
-                Event::RConnCer(r) => state.r_conn_cer(r, actions).into(),
-                Event::Stop => state.stop(actions).into(),
-                Event::RcvDpr => state.i_rcv_dpr(actions).into(),
-                Event::IPeerDisc => state.i_peer_disc(actions).into(),
+            PeerState::IOpen(state) => match event {
+                PeerEvent::RConnCer(r) => state.r_conn_cer(r, actions).into(),
+                PeerEvent::Stop => state.stop(actions).into(),
+                PeerEvent::RcvDpr => state.i_rcv_dpr(actions).into(),
+                PeerEvent::IPeerDisc => state.i_peer_disc(actions).into(),
                 _ => self.unexpected(event, actions),
             },
-            State::Closing(state) => match event {
-                Event::RcvDpa | Event::Timeout => state.close(actions).into(),
-                Event::IPeerDisc if state.is_ours => state.close(actions).into(),
-                Event::RPeerDisc if !state.is_ours => state.close(actions).into(),
+            PeerState::Closing(state) => match event {
+                PeerEvent::RcvDpa | PeerEvent::Timeout => state.close(actions).into(),
+                PeerEvent::IPeerDisc if state.is_ours => state.close(actions).into(),
+                PeerEvent::RPeerDisc if !state.is_ours => state.close(actions).into(),
                 _ => self.unexpected(event, actions),
             },
         }
     }
 
-    fn unexpected(self, event: Event, actions: &mut Actions) -> State {
+    fn unexpected(self, event: PeerEvent, actions: &mut Actions) -> PeerState {
         match event {
-            Event::RConnCer(r) => actions.push(Action::Reject(r)),
-            Event::IRcvConnAck(i) => actions.push(Action::Disconnect(i)),
+            PeerEvent::RConnCer(r) => actions.push(Action::Reject(r)),
+            PeerEvent::IRcvConnAck(i) => actions.push(Action::Disconnect(i)),
             _ => {}
         }
         self
@@ -395,11 +395,14 @@ impl State {
     #[must_use]
     pub fn initiator(&self) -> Option<Link> {
         match *self {
-            State::WaitICea(WaitICea { i })
-            | State::WaitReturns(WaitReturns { i, .. })
-            | State::IOpen(IOpen { i }) => Some(i),
-            State::Closing(Closing { link, is_ours }) => is_ours.then_some(link),
-            State::Closed(_) | State::WaitConnAck(_) | State::WaitConnAckElect(_) | State::ROpen(_) => None,
+            PeerState::WaitICea(WaitICea { i })
+            | PeerState::WaitReturns(WaitReturns { i, .. })
+            | PeerState::IOpen(IOpen { i }) => Some(i),
+            PeerState::Closing(Closing { link, is_ours }) => is_ours.then_some(link),
+            PeerState::Closed(_)
+            | PeerState::WaitConnAck(_)
+            | PeerState::WaitConnAckElect(_)
+            | PeerState::ROpen(_) => None,
         }
     }
 
@@ -407,11 +410,14 @@ impl State {
     #[must_use]
     pub fn responder(&self) -> Option<Link> {
         match *self {
-            State::WaitConnAckElect(WaitConnAckElect { r })
-            | State::WaitReturns(WaitReturns { r, .. })
-            | State::ROpen(ROpen { r }) => Some(r),
-            State::Closing(Closing { link, is_ours }) => (!is_ours).then_some(link),
-            State::Closed(_) | State::WaitConnAck(_) | State::WaitICea(_) | State::IOpen(_) => None,
+            PeerState::WaitConnAckElect(WaitConnAckElect { r })
+            | PeerState::WaitReturns(WaitReturns { r, .. })
+            | PeerState::ROpen(ROpen { r }) => Some(r),
+            PeerState::Closing(Closing { link, is_ours }) => (!is_ours).then_some(link),
+            PeerState::Closed(_)
+            | PeerState::WaitConnAck(_)
+            | PeerState::WaitICea(_)
+            | PeerState::IOpen(_) => None,
         }
     }
 
@@ -419,7 +425,7 @@ impl State {
     #[must_use]
     pub fn open(&self) -> Option<Link> {
         match *self {
-            State::ROpen(ROpen { r: link }) | State::IOpen(IOpen { i: link }) => Some(link),
+            PeerState::ROpen(ROpen { r: link }) | PeerState::IOpen(IOpen { i: link }) => Some(link),
             _ => None,
         }
     }
@@ -427,25 +433,25 @@ impl State {
     /// Whether something is waited for that must come in time: neither closed nor open.
     #[must_use]
     pub fn is_intermediate(&self) -> bool {
-        !matches!(self, State::Closed(_) | State::ROpen(_) | State::IOpen(_))
+        !matches!(self, PeerState::Closed(_) | PeerState::ROpen(_) | PeerState::IOpen(_))
     }
 }
 
 impl WaitReturns {
     /// Elect: the election is held as soon as both connections are there.
-    fn elect(self, wins: bool, actions: &mut Actions) -> State {
+    fn elect(self, wins: bool, actions: &mut Actions) -> PeerState {
         if wins { self.responder_stays(actions).into() } else { self.into() }
     }
 
-    fn on(self, event: Event, actions: &mut Actions) -> State {
+    fn on(self, event: PeerEvent, actions: &mut Actions) -> PeerState {
         match event {
-            Event::IRcvCea => self.i_rcv_cea(actions).into(),
+            PeerEvent::IRcvCea => self.i_rcv_cea(actions).into(),
             // A CEA that refuses is the peer's word that it lost or closes this connection: as if it had.
-            Event::IPeerDisc | Event::IRcvNonCea => self.responder_stays(actions).into(),
-            Event::RPeerDisc => self.r_peer_disc(actions).into(),
-            Event::RConnCer(r) => self.r_conn_cer(r, actions).into(),
-            Event::Timeout | Event::Stop => self.timeout(actions).into(),
-            _ => State::from(self).unexpected(event, actions),
+            PeerEvent::IPeerDisc | PeerEvent::IRcvNonCea => self.responder_stays(actions).into(),
+            PeerEvent::RPeerDisc => self.r_peer_disc(actions).into(),
+            PeerEvent::RConnCer(r) => self.r_conn_cer(r, actions).into(),
+            PeerEvent::Timeout | PeerEvent::Stop => self.timeout(actions).into(),
+            _ => PeerState::from(self).unexpected(event, actions),
         }
     }
 }

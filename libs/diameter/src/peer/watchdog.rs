@@ -18,7 +18,7 @@ const PROBES: i8 = 3;
 
 /// Where a peer stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum WatchdogState {
     /// Never connected, or disconnected in order.
     Initial,
     /// Connected and alive.
@@ -62,7 +62,7 @@ pub enum Action {
 /// One peer's watchdog.
 #[derive(Clone, Debug)]
 pub struct Watchdog {
-    status: Status,
+    status: WatchdogState,
     tw: Duration,
     tc: Duration,
     due: Option<Instant>,
@@ -74,19 +74,19 @@ impl Watchdog {
     /// to connect (RFC 6733 section 2.1), at least as long as the jitter.
     #[must_use]
     pub fn new(tw: Duration, tc: Duration, random: Random) -> Self {
-        Watchdog { status: Status::Initial, tw: tw.max(TW_MIN), tc: tc.max(JITTER), due: None, random }
+        Watchdog { status: WatchdogState::Initial, tw: tw.max(TW_MIN), tc: tc.max(JITTER), due: None, random }
     }
 
     /// Where the peer stands.
     #[must_use]
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> WatchdogState {
         self.status
     }
 
     /// Whether requests may be sent on the connection.
     #[must_use]
     pub fn is_usable(&self) -> bool {
-        matches!(self.status, Status::Okay { .. })
+        matches!(self.status, WatchdogState::Okay { .. })
     }
 
     /// When [`Watchdog::timer_expired`] wants to be called.
@@ -102,7 +102,7 @@ impl Watchdog {
 
     /// An attempt to connect was made: the next one is due after `Tc`.
     pub fn attempted(&mut self, now: Instant) {
-        if matches!(self.status, Status::Initial | Status::Down) {
+        if matches!(self.status, WatchdogState::Initial | WatchdogState::Down) {
             self.set(now);
         }
     }
@@ -110,7 +110,7 @@ impl Watchdog {
     /// The peer disconnected in order, or we did: its next connection needs no proof (section 3.4.1, item 5:
     /// "initially brought up").
     pub fn disconnected_in_order(&mut self) {
-        self.status = Status::Initial;
+        self.status = WatchdogState::Initial;
         self.due = None;
     }
 
@@ -118,18 +118,18 @@ impl Watchdog {
     pub fn connection_up(&mut self, now: Instant) -> &'static [Action] {
         match self.status {
             // INITIAL | Connection up | SetWatchdog() | OKAY
-            Status::Initial => {
-                self.status = Status::Okay { is_pending: false };
+            WatchdogState::Initial => {
+                self.status = WatchdogState::Okay { is_pending: false };
                 self.set(now);
                 &[]
             }
             // DOWN | Connection up | NumDWA = 0, SendWatchdog(), SetWatchdog(), Pending = TRUE | REOPEN
-            Status::Down => {
-                self.status = Status::Reopen { is_pending: true, answers: 0 };
+            WatchdogState::Down => {
+                self.status = WatchdogState::Reopen { is_pending: true, answers: 0 };
                 self.set(now);
                 &[Action::SendWatchdog]
             }
-            Status::Okay { .. } | Status::Suspect { .. } | Status::Reopen { .. } => &[],
+            WatchdogState::Okay { .. } | WatchdogState::Suspect { .. } | WatchdogState::Reopen { .. } => &[],
         }
     }
 
@@ -137,13 +137,13 @@ impl Watchdog {
     pub fn connection_down(&mut self, now: Instant) -> &'static [Action] {
         let actions: &[Action] = match self.status {
             // OKAY | Connection down | CloseConnection(), Failover(), SetWatchdog() | DOWN
-            Status::Okay { .. } => &[Action::CloseConnection, Action::Failover],
+            WatchdogState::Okay { .. } => &[Action::CloseConnection, Action::Failover],
             // SUSPECT | Connection down | CloseConnection(), SetWatchdog() | DOWN
             // REOPEN | Connection down | CloseConnection(), SetWatchdog() | DOWN
-            Status::Suspect { .. } | Status::Reopen { .. } => &[Action::CloseConnection],
-            Status::Initial | Status::Down => return &[],
+            WatchdogState::Suspect { .. } | WatchdogState::Reopen { .. } => &[Action::CloseConnection],
+            WatchdogState::Initial | WatchdogState::Down => return &[],
         };
-        self.status = Status::Down;
+        self.status = WatchdogState::Down;
         self.set(now);
         actions
     }
@@ -153,20 +153,22 @@ impl Watchdog {
     pub fn heard(&mut self, now: Instant) -> &'static [Action] {
         match self.status {
             // OKAY | Receive non-DWA | SetWatchdog() | OKAY
-            Status::Okay { .. } => {
+            WatchdogState::Okay { .. } => {
                 self.set(now);
                 &[]
             }
             // SUSPECT | Receive non-DWA | Failback(), SetWatchdog() | OKAY
-            Status::Suspect { is_pending } => {
-                self.status = Status::Okay { is_pending };
+            WatchdogState::Suspect { is_pending } => {
+                self.status = WatchdogState::Okay { is_pending };
                 self.set(now);
                 &[Action::Failback]
             }
             // REOPEN | Receive non-DWA | Throwaway() | REOPEN
             // INITIAL | Receive non-DWA | Throwaway() | INITIAL
             // DOWN | Receive non-DWA | Throwaway() | DOWN
-            Status::Reopen { .. } | Status::Initial | Status::Down => &[Action::ThrowAway],
+            WatchdogState::Reopen { .. } | WatchdogState::Initial | WatchdogState::Down => {
+                &[Action::ThrowAway]
+            }
         }
     }
 
@@ -174,59 +176,61 @@ impl Watchdog {
     pub fn heard_dwa(&mut self, now: Instant) -> &'static [Action] {
         match self.status {
             // OKAY | Receive DWA | Pending = FALSE, SetWatchdog() | OKAY
-            Status::Okay { .. } => {
-                self.status = Status::Okay { is_pending: false };
+            WatchdogState::Okay { .. } => {
+                self.status = WatchdogState::Okay { is_pending: false };
                 self.set(now);
                 &[]
             }
             // SUSPECT | Receive DWA | Pending = FALSE, Failback(), SetWatchdog() | OKAY
-            Status::Suspect { .. } => {
-                self.status = Status::Okay { is_pending: false };
+            WatchdogState::Suspect { .. } => {
+                self.status = WatchdogState::Okay { is_pending: false };
                 self.set(now);
                 &[Action::Failback]
             }
             // REOPEN | Receive DWA & NumDWA == 2 | Pending = FALSE, NumDWA++, Failback() | OKAY
-            Status::Reopen { answers, .. } if answers + 1 >= PROBES => {
-                self.status = Status::Okay { is_pending: false };
+            WatchdogState::Reopen { answers, .. } if answers + 1 >= PROBES => {
+                self.status = WatchdogState::Okay { is_pending: false };
                 &[Action::Failback]
             }
             // REOPEN | Receive DWA & NumDWA < 2 | Pending = FALSE, NumDWA++ | REOPEN
-            Status::Reopen { answers, .. } => {
-                self.status = Status::Reopen { is_pending: false, answers: answers + 1 };
+            WatchdogState::Reopen { answers, .. } => {
+                self.status = WatchdogState::Reopen { is_pending: false, answers: answers + 1 };
                 &[]
             }
             // INITIAL | Receive DWA | Pending = FALSE, Throwaway() | INITIAL
             // DOWN | Receive DWA | Pending = FALSE, Throwaway() | DOWN
-            Status::Initial | Status::Down => &[Action::ThrowAway],
+            WatchdogState::Initial | WatchdogState::Down => &[Action::ThrowAway],
         }
     }
 
     /// The timer `Tw` expired: to be called when [`Watchdog::due`] is past.
     pub fn timer_expired(&mut self, now: Instant) -> &'static [Action] {
-        let (next, actions): (Status, &[Action]) = match self.status {
+        let (next, actions): (WatchdogState, &[Action]) = match self.status {
             // OKAY | Timer expires & !Pending | SendWatchdog(), SetWatchdog(), Pending = TRUE | OKAY
-            Status::Okay { is_pending: false } => {
-                (Status::Okay { is_pending: true }, &[Action::SendWatchdog])
+            WatchdogState::Okay { is_pending: false } => {
+                (WatchdogState::Okay { is_pending: true }, &[Action::SendWatchdog])
             }
             // OKAY | Timer expires & Pending | Failover(), SetWatchdog() | SUSPECT
-            Status::Okay { is_pending: true } => (Status::Suspect { is_pending: true }, &[Action::Failover]),
+            WatchdogState::Okay { is_pending: true } => {
+                (WatchdogState::Suspect { is_pending: true }, &[Action::Failover])
+            }
             // SUSPECT | Timer expires | CloseConnection(), SetWatchdog() | DOWN
-            Status::Suspect { .. } => (Status::Down, &[Action::CloseConnection]),
+            WatchdogState::Suspect { .. } => (WatchdogState::Down, &[Action::CloseConnection]),
             // INITIAL | Timer expires | AttemptOpen(), SetWatchdog() | INITIAL
-            Status::Initial => (Status::Initial, &[Action::AttemptOpen]),
+            WatchdogState::Initial => (WatchdogState::Initial, &[Action::AttemptOpen]),
             // DOWN | Timer expires | AttemptOpen(), SetWatchdog() | DOWN
-            Status::Down => (Status::Down, &[Action::AttemptOpen]),
+            WatchdogState::Down => (WatchdogState::Down, &[Action::AttemptOpen]),
             // REOPEN | Timer expires & !Pending | SendWatchdog(), SetWatchdog(), Pending = TRUE | REOPEN
-            Status::Reopen { is_pending: false, answers } => {
-                (Status::Reopen { is_pending: true, answers }, &[Action::SendWatchdog])
+            WatchdogState::Reopen { is_pending: false, answers } => {
+                (WatchdogState::Reopen { is_pending: true, answers }, &[Action::SendWatchdog])
             }
             // REOPEN | Timer expires & Pending & NumDWA < 0 | CloseConnection(), SetWatchdog() | DOWN
-            Status::Reopen { is_pending: true, answers } if answers < 0 => {
-                (Status::Down, &[Action::CloseConnection])
+            WatchdogState::Reopen { is_pending: true, answers } if answers < 0 => {
+                (WatchdogState::Down, &[Action::CloseConnection])
             }
             // REOPEN | Timer expires & Pending & NumDWA >= 0 | NumDWA = -1, SetWatchdog() | REOPEN
-            Status::Reopen { is_pending: true, .. } => {
-                (Status::Reopen { is_pending: true, answers: -1 }, &[])
+            WatchdogState::Reopen { is_pending: true, .. } => {
+                (WatchdogState::Reopen { is_pending: true, answers: -1 }, &[])
             }
         };
         self.status = next;
@@ -237,8 +241,10 @@ impl Watchdog {
     /// SetWatchdog(): the interval with its jitter from now on.
     fn set(&mut self, now: Instant) {
         let middle = match self.status {
-            Status::Initial | Status::Down => self.tc,
-            Status::Okay { .. } | Status::Suspect { .. } | Status::Reopen { .. } => self.tw,
+            WatchdogState::Initial | WatchdogState::Down => self.tc,
+            WatchdogState::Okay { .. } | WatchdogState::Suspect { .. } | WatchdogState::Reopen { .. } => {
+                self.tw
+            }
         };
         self.due = Some(now + self.random.around(middle, JITTER));
     }

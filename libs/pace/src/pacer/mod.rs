@@ -21,7 +21,7 @@ pub const DEBT: Duration = Duration::from_millis(2);
 
 /// What a late burst does to the ones after it. T is the interval; the first two are the published ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
+pub enum PacingRule {
     /// Next due = previous due + T: whatever the delay, all of it is caught up, at once. Reaches the rate
     /// exactly; bursts after a delay.
     CatchUp,
@@ -36,14 +36,14 @@ pub enum Rule {
     },
 }
 
-impl Default for Rule {
+impl Default for PacingRule {
     /// Bounded, with [`DEBT`].
     fn default() -> Self {
-        Rule::Bounded { debt: DEBT }
+        PacingRule::Bounded { debt: DEBT }
     }
 }
 
-/// The schedule of one sender thread: one burst each [`Interval`], by a [`Rule`].
+/// The schedule of one sender thread: one burst each [`Interval`], by a [`PacingRule`].
 ///
 /// The caller's part: wait until [`due`](Self::due), send one burst (of [`Interval::burst`] packets), report
 /// with [`sent`](Self::sent) and an instant taken just before the send. A burst that the socket refused is
@@ -53,7 +53,7 @@ impl Default for Rule {
 /// the first was due / T, so what was asked for and not sent can be told exactly.
 #[derive(Debug, Clone)]
 pub struct Pacer {
-    rule: Rule,
+    rule: PacingRule,
     interval: Interval,
     /// When the next burst should leave by the rate asked for.
     schedule: Point,
@@ -65,7 +65,7 @@ pub struct Pacer {
 
 impl Pacer {
     /// The first burst is due at `first`.
-    pub fn new(rule: Rule, first: Instant, interval: Interval) -> Pacer {
+    pub fn new(rule: PacingRule, first: Instant, interval: Interval) -> Pacer {
         Pacer {
             rule,
             interval,
@@ -88,7 +88,7 @@ impl Pacer {
     }
 
     /// The rule it keeps.
-    pub fn rule(&self) -> Rule {
+    pub fn rule(&self) -> PacingRule {
         self.rule
     }
 
@@ -107,9 +107,9 @@ impl Pacer {
         let left = self.schedule.max(now.into());
         let next = self.schedule + gap;
         let (schedule, earliest) = match self.rule {
-            Rule::CatchUp => (next, None),
-            Rule::Capped => (left + gap, None),
-            Rule::Bounded { debt } => {
+            PacingRule::CatchUp => (next, None),
+            PacingRule::Capped => (left + gap, None),
+            PacingRule::Bounded { debt } => {
                 let oldest = now.checked_sub(debt).map(Point::from);
                 (oldest.map_or(next, |oldest| oldest.max(next)), Some(left + gap.half()))
             }

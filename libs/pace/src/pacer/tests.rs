@@ -3,7 +3,7 @@ use crate::Gaps;
 use proptest::prelude::*;
 
 const SECOND: Duration = Duration::from_secs(1);
-const RULES: [Rule; 3] = [Rule::CatchUp, Rule::Capped, Rule::Bounded { debt: DEBT }];
+const RULES: [PacingRule; 3] = [PacingRule::CatchUp, PacingRule::Capped, PacingRule::Bounded { debt: DEBT }];
 
 fn us(us: u64) -> Duration {
     Duration::from_micros(us)
@@ -74,7 +74,7 @@ fn what_is_out_of_bounds_has_no_interval() {
 #[test]
 fn three_million_packets_a_second_do_not_drift() {
     let t = Instant::now();
-    let mut pacer = Pacer::new(Rule::CatchUp, t, Interval::of(125, 1, 1, 3e9).unwrap());
+    let mut pacer = Pacer::new(PacingRule::CatchUp, t, Interval::of(125, 1, 1, 3e9).unwrap());
     for _ in 0..3_000_000 {
         pacer.sent(pacer.due());
     }
@@ -100,13 +100,13 @@ fn halves_make_a_whole() {
 fn a_late_burst_moves_the_next_one_as_its_rule_says() {
     let t = Instant::now();
     let asked = interval(1, 1_472.0 * 8.0 * 1_000.0); // one a millisecond
-    let bounded = |debt_us| Rule::Bounded { debt: us(debt_us) };
+    let bounded = |debt_us| PacingRule::Bounded { debt: us(debt_us) };
     for (rule, late_us, next_us, written_off) in [
-        (Rule::CatchUp, 0, 1_000, 0.0),
-        (Rule::CatchUp, 5_500, 1_000, 0.0),
-        (Rule::Capped, 0, 1_000, 0.0),
-        (Rule::Capped, 250, 1_250, 0.25),
-        (Rule::Capped, 5_500, 6_500, 5.5),
+        (PacingRule::CatchUp, 0, 1_000, 0.0),
+        (PacingRule::CatchUp, 5_500, 1_000, 0.0),
+        (PacingRule::Capped, 0, 1_000, 0.0),
+        (PacingRule::Capped, 250, 1_250, 0.25),
+        (PacingRule::Capped, 5_500, 6_500, 5.5),
         (bounded(2_000), 0, 1_000, 0.0),
         (bounded(2_000), 250, 1_000, 0.0),   // on time again
         (bounded(2_000), 700, 1_200, 0.0),   // T/2 after the last one
@@ -124,7 +124,7 @@ fn a_late_burst_moves_the_next_one_as_its_rule_says() {
 #[test]
 fn a_stall_is_repaid_at_twice_the_rate_and_no_further_than_the_debt() {
     let t = Instant::now();
-    let mut pacer = Pacer::new(Rule::default(), t, interval(1, 1_472.0 * 8.0 * 10_000.0)); // one in 100 us
+    let mut pacer = Pacer::new(PacingRule::default(), t, interval(1, 1_472.0 * 8.0 * 10_000.0)); // one in 100 us
     let sent = run(&mut pacer, t, &[&[0, 0, 10_000_000][..], &[0; 60]].concat());
     let gaps: Vec<u128> = sent[2..].windows(2).map(|pair| (pair[1] - pair[0]).as_micros()).collect();
     // 20 intervals of debt, of which each burst repays one half: the last of them becomes due as it is sent.
@@ -138,7 +138,9 @@ fn a_stall_is_repaid_at_twice_the_rate_and_no_further_than_the_debt() {
 #[test]
 fn late_wake_ups_cost_the_capped_rule_what_was_measured_and_the_others_nothing() {
     let t = Instant::now();
-    for (rule, expected) in [(Rule::CatchUp, 1.0), (Rule::Capped, 0.87), (Rule::default(), 1.0)] {
+    for (rule, expected) in
+        [(PacingRule::CatchUp, 1.0), (PacingRule::Capped, 0.87), (PacingRule::default(), 1.0)]
+    {
         let (mut pacer, mut gaps, mut now) = (Pacer::new(rule, t, interval(1, 100e6)), Gaps::new(1), t);
         let packets = 50_000;
         for _ in 0..packets {
@@ -194,7 +196,7 @@ fn the_least_distance_changes_with_the_rate() {
     let t = Instant::now();
     // One in 10 ms, which leaves 100 ms late: the next one is 5 ms away at least.
     let packets = |per_s: f64| interval(1, 1_472.0 * 8.0 * per_s);
-    let mut pacer = Pacer::new(Rule::Bounded { debt: SECOND }, t, packets(100.0));
+    let mut pacer = Pacer::new(PacingRule::Bounded { debt: SECOND }, t, packets(100.0));
     let late = t + us(100_000);
     pacer.sent(late);
     assert_eq!(pacer.due(), late + us(5_000));
@@ -206,7 +208,7 @@ fn the_least_distance_changes_with_the_rate() {
 #[test]
 fn what_is_owed_stays_the_same_over_a_change_of_rate() {
     let t = Instant::now();
-    let mut pacer = Pacer::new(Rule::CatchUp, t, interval(1, 1e9));
+    let mut pacer = Pacer::new(PacingRule::CatchUp, t, interval(1, 1e9));
     let now = t + Duration::from_millis(3);
     let owed = pacer.owed(now);
     for rate in [10e9, 1e3, 1e6, 400e9, 1e9] {
@@ -220,9 +222,11 @@ fn what_is_owed_stays_the_same_over_a_change_of_rate() {
 fn gaps_drawn_one_by_one_are_kept_as_they_were_drawn() {
     let t = Instant::now();
     let asked = interval(1, 1e6); // one in 11.776 ms
-    for (rule, late_us, written_off) in
-        [(Rule::CatchUp, 20_000, 0.0), (Rule::Capped, 589, 0.05), (Rule::default(), 589, 0.0)]
-    {
+    for (rule, late_us, written_off) in [
+        (PacingRule::CatchUp, 20_000, 0.0),
+        (PacingRule::Capped, 589, 0.05),
+        (PacingRule::default(), 589, 0.0),
+    ] {
         let mut pacer = Pacer::new(rule, t, asked);
         for factor in [1.0, 0.1, 4.0, 0.25, f64::NAN] {
             let (due, lag) = (pacer.due(), pacer.lag(t));
@@ -295,7 +299,7 @@ proptest! {
     fn catching_up_reaches_the_rate_whatever_the_delays(delays in delays(), rate in 1e5..20e9) {
         let t = Instant::now();
         let asked = interval(1, rate);
-        let mut pacer = Pacer::new(Rule::CatchUp, t, asked);
+        let mut pacer = Pacer::new(PacingRule::CatchUp, t, asked);
         run(&mut pacer, t, &delays);
         let wanted = asked.seconds() * delays.len() as f64;
         prop_assert!(((pacer.due() - t).as_secs_f64() - wanted).abs() < 2e-9);
@@ -306,7 +310,7 @@ proptest! {
     fn capped_is_never_above_the_rate_between_any_two_bursts(delays in delays(), rate in 1e5..20e9) {
         let t = Instant::now();
         let asked = interval(1, rate);
-        let sent = run(&mut Pacer::new(Rule::Capped, t, asked), t, &delays);
+        let sent = run(&mut Pacer::new(PacingRule::Capped, t, asked), t, &delays);
         for (first, from) in sent.iter().enumerate().step_by(7) {
             for (last, to) in sent.iter().enumerate().skip(first) {
                 let least = asked.seconds() * (last - first) as f64;
@@ -319,7 +323,7 @@ proptest! {
     fn bounded_keeps_its_distance_and_its_debt(delays in delays(), rate in 1e5..20e9, debt_us in 0_u64..5_000) {
         let t = Instant::now();
         let (asked, debt) = (interval(1, rate), us(debt_us));
-        let mut pacer = Pacer::new(Rule::Bounded { debt }, t, asked);
+        let mut pacer = Pacer::new(PacingRule::Bounded { debt }, t, asked);
         let (mut now, mut last) = (t, None);
         for delay in &delays {
             now = now.max(pacer.due()) + Duration::from_nanos(*delay);
@@ -338,7 +342,7 @@ proptest! {
         let t = Instant::now();
         // 30 us late at most, one in 100 us.
         let asked = interval(1, 1_472.0 * 8.0 * 10_000.0);
-        let mut pacer = Pacer::new(Rule::default(), t, asked);
+        let mut pacer = Pacer::new(PacingRule::default(), t, asked);
         run(&mut pacer, t, &seeds);
         prop_assert_eq!(pacer.written_off(), 0.0);
         prop_assert!(((pacer.due() - t).as_secs_f64() - asked.seconds() * seeds.len() as f64).abs() < 2e-9);

@@ -28,7 +28,7 @@ pub struct Profile {
 enum Shape {
     Constant(f64),
     /// The first from 0 on, each later than the one before.
-    Steps(Vec<Step>),
+    Steps(Vec<RateStep>),
     Ramp {
         from: f64,
         to: f64,
@@ -43,7 +43,7 @@ enum Shape {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Step {
+struct RateStep {
     from: Duration,
     rate: f64,
     /// Bits asked for until it begins.
@@ -154,6 +154,6 @@ impl Profile {
 }
 
 /// The one in force at `elapsed`; there is one from 0 on.
-fn step(steps: &[Step], elapsed: Duration) -> Step {
+fn step(steps: &[RateStep], elapsed: Duration) -> RateStep {
     steps[steps.partition_point(|step| step.from <= elapsed).max(1) - 1]
 }

@@ -203,8 +203,8 @@ proptest! {
             Shape::Ramp { from, to, over: seconds(over) },
             Shape::Sine { mean: from + to, swing, period: seconds(over) },
             Shape::Steps(vec![
-                Step { from: Duration::ZERO, rate: from, before: 0.0 },
-                Step { from: seconds(over), rate: to, before: from * seconds(over).as_secs_f64() },
+                RateStep { from: Duration::ZERO, rate: from, before: 0.0 },
+                RateStep { from: seconds(over), rate: to, before: from * seconds(over).as_secs_f64() },
             ]),
         ];
         for shape in shapes {

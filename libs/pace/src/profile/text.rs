@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
-use super::{PROFILE_STEPS_MAX, PROFILE_TIME_MAX, Profile, Shape, Step};
+use super::{PROFILE_STEPS_MAX, PROFILE_TIME_MAX, Profile, RateStep, Shape};
 use crate::{BIT_RATE_MAX, BIT_RATE_MIN};
 
 /// Why a profile is refused: the fault of whoever wrote it.
@@ -103,7 +103,7 @@ fn steps(text: &str) -> Result<Shape, ProfileError> {
 }
 
 /// Appends a step, if it is later than the last one and they are not too many.
-fn push(steps: &mut Vec<Step>, from: Duration, rate: f64) -> Result<(), String> {
+fn push(steps: &mut Vec<RateStep>, from: Duration, rate: f64) -> Result<(), String> {
     let before = match steps.last() {
         None if from.is_zero() => 0.0,
         None => return Err("the first is to be at 0: which rate there is before is not known".to_owned()),
@@ -119,7 +119,7 @@ fn push(steps: &mut Vec<Step>, from: Duration, rate: f64) -> Result<(), String> 
         }
         Some(last) => last.before + last.rate * (from - last.from).as_secs_f64(),
     };
-    steps.push(Step { from, rate, before });
+    steps.push(RateStep { from, rate, before });
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Report, Rung, Sum};
+use super::{Rung, SenderReport, Sum};
 use crate::Ewma;
 
 /// Seconds of a packet, and of a call or wake-up however many packets it is for. Measured on one machine
@@ -61,7 +61,7 @@ impl Costs {
     /// What a thread was ready to do and had no CPU for is no cost of its packets: a machine with much else
     /// to do holds up a wake-up for milliseconds, and a thread of few packets would seem to need a second
     /// one. What is lost to that is doubt's to tell, within its bounds.
-    pub(super) fn learn(&mut self, now: Instant, threads: &[Report], sum: &Sum, settled: bool) {
+    pub(super) fn learn(&mut self, now: Instant, threads: &[SenderReport], sum: &Sum, settled: bool) {
         for rung in [Rung::Send, Rung::SendMmsg, Rung::Gso] {
             let (mut wall_s, mut busy_s, mut assumed_s) = (0.0, 0.0, 0.0);
             for report in threads.iter().filter(|report| report.rung == rung) {
@@ -78,7 +78,7 @@ impl Costs {
     }
 
     /// What was sent while it was short is what the threads can do, whatever they say of their waits.
-    fn doubt(&mut self, now: Instant, threads: &[Report], sum: &Sum, settled: bool) {
+    fn doubt(&mut self, now: Instant, threads: &[SenderReport], sum: &Sum, settled: bool) {
         let passed = self.doubted.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
         if sum.wall_s > 0.0 {
             self.asked_per_s = sum.asked / sum.wall_s;
@@ -115,8 +115,9 @@ impl Costs {
 /// Seconds in which threads that are short did nothing for it. Where they had no CPU for at least as much of
 /// the time as is missing of the packets, that is all there is to explain; otherwise they are not believed
 /// that they waited.
-fn lost_s(threads: &[Report], sum: &Sum, running_s: f64) -> f64 {
-    let seconds = |of: fn(&Report) -> Duration| threads.iter().map(|one| of(one).as_secs_f64()).sum::<f64>();
+fn lost_s(threads: &[SenderReport], sum: &Sum, running_s: f64) -> f64 {
+    let seconds =
+        |of: fn(&SenderReport) -> Duration| threads.iter().map(|one| of(one).as_secs_f64()).sum::<f64>();
     let (wall_s, ready_s) = (seconds(|report| report.wall), seconds(|report| report.ready));
     let missing = 1.0 - sum.sent / sum.asked;
     if ready_s >= wall_s * missing { ready_s } else { wall_s - running_s }
@@ -124,7 +125,7 @@ fn lost_s(threads: &[Report], sum: &Sum, running_s: f64) -> f64 {
 
 /// Of a thread's time, what it sent in and had a CPU for: it spins while it waits, so it may have had more of
 /// that.
-fn running(report: &Report) -> Duration {
+fn running(report: &SenderReport) -> Duration {
     report.wall.saturating_sub(report.waited).min(report.cpu)
 }
 
@@ -172,7 +173,7 @@ mod tests {
             // 1 Mbit/s of 64 octets, of which it sends a third: it is kept from the CPU for half of the time,
             // and late for most of the rest.
             let cpu = Duration::from_micros(240);
-            let late = Report { cpu, asked: 195.0, ..report(Rung::Send, 1, 0.5, 60) };
+            let late = SenderReport { cpu, asked: 195.0, ..report(Rung::Send, 1, 0.5, 60) };
             costs.learn(t + PERIOD * period, &[late], &Sum::of(&[late]), true);
         }
         let capacity = costs.capacity(Rung::Send, 1);
@@ -199,7 +200,7 @@ mod tests {
     fn who_cannot_keep_up_and_seems_to_wait_is_believed_by_what_it_sends() {
         let (mut costs, t) = (Costs::new(), Instant::now());
         // Half of the time it waits, and yet of 20,000 asked for it has sent 14,286.
-        let short = [Report { asked: 20_000.0, ..report(Rung::Send, 1, 0.5, 14_286) }];
+        let short = [SenderReport { asked: 20_000.0, ..report(Rung::Send, 1, 0.5, 14_286) }];
         for period in 0..3 {
             let trusted = costs.capacity(Rung::Send, 1);
             assert!(trusted > 280_000.0, "{trusted}");
@@ -220,8 +221,8 @@ mod tests {
         let (mut costs, t) = (Costs::new(), Instant::now());
         // A tenth of the time it sends, and of 3,000 asked for 6 percent are missing: it stood still for a
         // tenth.
-        let short = Report { asked: 3_000.0, ..report(Rung::Send, 1, 0.1, 2_820) };
-        let kept = Report { ready: short.wall / 10, ..short };
+        let short = SenderReport { asked: 3_000.0, ..report(Rung::Send, 1, 0.1, 2_820) };
+        let kept = SenderReport { ready: short.wall / 10, ..short };
         for period in 0..10 {
             costs.learn(t + PERIOD * period, &[kept], &Sum::of(&[kept]), true);
         }

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use super::ceiling::ceiling;
 use super::cost::Costs;
 use super::trial::Trial;
-use super::{Ceiling, Controller, Decision, Reason, Rung, Seen, Setting, Sum, burst_for, packets_per_s};
+use super::{
+    Ceiling, ChangeReason, Controller, Decision, Observation, Rung, Setting, Sum, burst_for, packets_per_s,
+};
 use crate::{Change, Cusum};
 
 /// It is asked this often.
@@ -48,7 +50,7 @@ const JUDGED_PERIODS: usize = 10;
 #[derive(Debug, Clone)]
 pub struct SenderScaler {
     setting: Option<Setting>,
-    limits: Limits,
+    limits: ScalerLimits,
     costs: Costs,
     trial: Trial,
     /// The highest rate of each few milliseconds of the last two seconds, bits per second.
@@ -69,7 +71,7 @@ pub struct SenderScaler {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Limits {
+struct ScalerLimits {
     mss_octets: u32,
     burst_max: u32,
     best: Rung,
@@ -87,7 +89,7 @@ impl SenderScaler {
     pub fn new() -> SenderScaler {
         SenderScaler {
             setting: None,
-            limits: Limits { mss_octets: 1, burst_max: 1, best: Rung::Send, cpus: 1 },
+            limits: ScalerLimits { mss_octets: 1, burst_max: 1, best: Rung::Send, cpus: 1 },
             costs: Costs::new(),
             trial: Trial::default(),
             rates: VecDeque::new(),
@@ -124,7 +126,7 @@ impl SenderScaler {
 
     /// The ways to send at `rate`, the smoothest first.
     fn ways(&self, rate: f64) -> impl Iterator<Item = (Rung, u32)> {
-        let Limits { mss_octets, burst_max, best, .. } = self.limits;
+        let ScalerLimits { mss_octets, burst_max, best, .. } = self.limits;
         let burst = burst_for(rate, mss_octets, burst_max);
         let rungs = [Rung::Send, Rung::SendMmsg, Rung::Gso].into_iter();
         let bursts = rungs.filter(move |rung| burst > 1 && *rung <= best).map(move |rung| (rung, burst));
@@ -189,7 +191,7 @@ impl SenderScaler {
 
     /// What is in the way: told when nothing has changed for some periods of shortfall, and the rate is
     /// missed over all that it is judged by; kept until it is not.
-    fn look_up(&mut self, sum: &Sum, seen: &Seen<'_>, unchanged: bool) {
+    fn look_up(&mut self, sum: &Sum, seen: &Observation<'_>, unchanged: bool) {
         self.short = if sum.is_short() { self.short + 1 } else { 0 };
         self.lately.truncate(JUDGED_PERIODS - 1);
         self.lately.push_front((sum.asked, sum.sent));
@@ -222,9 +224,9 @@ impl Controller for SenderScaler {
         PERIOD
     }
 
-    fn decide(&mut self, seen: &Seen<'_>) -> Decision {
-        let Seen { now, rate_bits_per_s: rate, mss_octets, burst_max, best, .. } = *seen;
-        self.limits = Limits { mss_octets, burst_max, best, cpus: seen.host.cpus };
+    fn decide(&mut self, seen: &Observation<'_>) -> Decision {
+        let Observation { now, rate_bits_per_s: rate, mss_octets, burst_max, best, .. } = *seen;
+        self.limits = ScalerLimits { mss_octets, burst_max, best, cpus: seen.host.cpus };
         let sum = Sum::of(seen.threads);
         if !std::mem::take(&mut self.mixed) {
             self.costs.learn(now, seen.threads, &sum, self.settled);
@@ -259,14 +261,14 @@ fn is_other_way(one: Setting, other: Setting) -> bool {
     one.rung != other.rung || !(1.0 / BURST_RATIO..=BURST_RATIO).contains(&ratio)
 }
 
-fn reason(before: Setting, setting: Setting, taken_back: bool) -> Option<Reason> {
+fn reason(before: Setting, setting: Setting, taken_back: bool) -> Option<ChangeReason> {
     let reason = match () {
-        () if setting.threads > before.threads => Reason::MoreThreads,
-        () if setting.threads < before.threads && taken_back => Reason::TakenBack,
-        () if setting.threads < before.threads => Reason::Parked,
-        () if setting.rung > before.rung => Reason::HigherRung,
-        () if setting.rung < before.rung => Reason::LowerRung,
-        () if setting.burst != before.burst => Reason::Burst,
+        () if setting.threads > before.threads => ChangeReason::MoreThreads,
+        () if setting.threads < before.threads && taken_back => ChangeReason::TakenBack,
+        () if setting.threads < before.threads => ChangeReason::Parked,
+        () if setting.rung > before.rung => ChangeReason::HigherRung,
+        () if setting.rung < before.rung => ChangeReason::LowerRung,
+        () if setting.burst != before.burst => ChangeReason::Burst,
         () => return None,
     };
     Some(reason)

@@ -1,7 +1,8 @@
 //! Sender scaler sets the number of sender threads and how each sends, from what the threads report.
 //!
-//! A [`Controller`] is handed every period what each thread did ([`Report`]) and what the host did besides
-//! ([`Host`]), and answers with the [`Setting`] to use from now on. It starts no thread and reads no clock.
+//! A [`Controller`] is handed every period what each thread did ([`SenderReport`]) and what the host did
+//! besides ([`Host`]), and answers with the [`Setting`] to use from now on. It starts no thread and reads no
+//! clock.
 //!
 //! - [`SenderScaler`]: more burst, then a higher rung, then threads, as many at once as the learned capacity
 //!   of one says; it parks what is not needed, takes back what brought nothing, and tells what is in the way
@@ -40,7 +41,7 @@ pub enum Rung {
 
 /// What one thread did since the last decision.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Report {
+pub struct SenderReport {
     /// How it was sending at last.
     pub rung: Rung,
     /// Packets of a burst.
@@ -83,7 +84,7 @@ pub struct Host {
 
 /// What a decision is made from.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
+pub struct Observation<'a> {
     /// The end of the period.
     pub now: Instant,
     /// What all threads together are to send from now on, bits of payload per second; where the rates to come
@@ -96,7 +97,7 @@ pub struct Seen<'a> {
     /// The highest rung that was probed to work.
     pub best: Rung,
     /// Each thread that runs.
-    pub threads: &'a [Report],
+    pub threads: &'a [SenderReport],
     /// The rest of the machine.
     pub host: Host,
 }
@@ -125,7 +126,7 @@ pub enum Ceiling {
 
 /// Why a setting differs from the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Reason {
+pub enum ChangeReason {
     /// More packets are handed over at a time, or fewer, since the rate is another.
     Burst,
     /// A burst is handed over in a cheaper way.
@@ -146,7 +147,7 @@ pub struct Decision {
     /// What is to be.
     pub setting: Setting,
     /// Why it has changed, if so: of several the one that weighs most, threads before rungs before bursts.
-    pub reason: Option<Reason>,
+    pub reason: Option<ChangeReason>,
     /// What is in the way.
     pub ceiling: Option<Ceiling>,
 }
@@ -157,7 +158,7 @@ pub trait Controller {
     fn period(&self) -> Duration;
 
     /// The end of a period: what is to be from now on.
-    fn decide(&mut self, seen: &Seen<'_>) -> Decision;
+    fn decide(&mut self, seen: &Observation<'_>) -> Decision;
 
     /// Another rate is asked for between two decisions; `None` keeps all as it is. The period goes on.
     /// Whoever leaves this out loses up to a period's worth of each rise: of traffic that changes each second
@@ -190,7 +191,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn of(threads: &[Report]) -> Sum {
+    fn of(threads: &[SenderReport]) -> Sum {
         let mut sum = Sum::default();
         for report in threads {
             sum.threads += 1;

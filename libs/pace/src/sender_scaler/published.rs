@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Controller, Decision, Reason, Rung, Seen, Setting, Sum};
+use super::{ChangeReason, Controller, Decision, Observation, Rung, Setting, Sum};
 
 /// It looked this often.
 pub const PUBLISHED_PERIOD: Duration = Duration::from_millis(500);
@@ -34,13 +34,13 @@ impl Controller for Published {
         self.period
     }
 
-    fn decide(&mut self, seen: &Seen<'_>) -> Decision {
+    fn decide(&mut self, seen: &Observation<'_>) -> Decision {
         let accumulated_s = Sum::of(seen.threads).lag_s * seen.threads.len() as f64;
         let starts = accumulated_s > self.limit_s && self.threads < self.threads_max;
         self.threads += u32::from(starts);
         Decision {
             setting: Setting { threads: self.threads, rung: Rung::Send, burst: 1 },
-            reason: starts.then_some(Reason::MoreThreads),
+            reason: starts.then_some(ChangeReason::MoreThreads),
             ceiling: None,
         }
     }

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Ceiling, Controller, Decision, Host, Report, Rung, Seen, Setting};
+use super::{Ceiling, Controller, Decision, Host, Observation, Rung, SenderReport, Setting};
 use crate::{DEBT, Gaps, Lag};
 
 pub(super) const MSS: u32 = 1_472;
@@ -128,9 +128,9 @@ impl SimulatedThread {
         }
     }
 
-    fn report(&mut self, setting: &Setting, cost_s: f64) -> Report {
+    fn report(&mut self, setting: &Setting, cost_s: f64) -> SenderReport {
         let wall_s = f64::from(self.ticks) * TICK_S;
-        let report = Report {
+        let report = SenderReport {
             rung: setting.rung,
             burst: setting.burst,
             wall: Duration::from_secs_f64(wall_s),
@@ -230,13 +230,13 @@ impl MachineRun<'_> {
 
     fn decide(&mut self, controller: &mut dyn Controller, now: Instant, rate: f64, period: u64) -> Decision {
         let (setting, cost_s) = (self.setting, self.cost_s());
-        let threads: Vec<Report> =
+        let threads: Vec<SenderReport> =
             self.threads.iter_mut().map(|thread| thread.report(&setting, cost_s)).collect();
         let period_s = period as f64 * TICK_S;
         let host =
             Host { cpus: self.world.cpus, steal: self.stolen_s / period_s, others: self.others_s / period_s };
         (self.stolen_s, self.others_s) = (0.0, 0.0);
-        controller.decide(&Seen {
+        controller.decide(&Observation {
             now,
             rate_bits_per_s: rate,
             mss_octets: MSS,

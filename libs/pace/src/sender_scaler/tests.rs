@@ -4,9 +4,9 @@ use crate::Gaps;
 use proptest::prelude::*;
 
 /// A thread that was busy for a part of 100 ms.
-pub(super) fn report(rung: Rung, burst: u32, busy: f64, sent: u64) -> Report {
+pub(super) fn report(rung: Rung, burst: u32, busy: f64, sent: u64) -> SenderReport {
     let wall = Duration::from_millis(100);
-    Report {
+    SenderReport {
         rung,
         burst,
         wall,
@@ -31,7 +31,7 @@ fn step(at_s: f64, to_s: f64) -> impl Fn(f64) -> f64 {
     move |now_s| if (at_s..to_s).contains(&now_s) { 10e9 } else { 10e6 }
 }
 
-fn changes(run: &Run, from_s: f64) -> Vec<(f64, Reason)> {
+fn changes(run: &Run, from_s: f64) -> Vec<(f64, ChangeReason)> {
     let changes = run.decisions.iter().filter(|(at_s, _)| *at_s >= from_s);
     changes.filter_map(|(at_s, decision)| decision.reason.map(|reason| (*at_s, reason))).collect()
 }
@@ -109,7 +109,7 @@ fn a_dip_of_a_second_parks_nobody() {
     let world = SimulatedMachine { cpus: 12, best: Rung::Send, rate: &rate, ..SimulatedMachine::default() };
     let told = run(&world, &mut SenderScaler::new(), 12.0);
     assert!(
-        changes(&told, 1.0).iter().all(|(_, reason)| *reason != Reason::Parked),
+        changes(&told, 1.0).iter().all(|(_, reason)| *reason != ChangeReason::Parked),
         "{:?}",
         changes(&told, 0.0)
     );
@@ -123,7 +123,7 @@ fn a_rate_around_the_end_of_a_way_stays_with_the_next_one() {
     let world = SimulatedMachine { rate: &rate, ..SimulatedMachine::default() };
     let told = run(&world, &mut SenderScaler::new(), 60.0);
     let changed = changes(&told, 7.0);
-    assert!(changed.iter().all(|(_, reason)| *reason == Reason::Burst), "{changed:?}");
+    assert!(changed.iter().all(|(_, reason)| *reason == ChangeReason::Burst), "{changed:?}");
     assert!(told.between(7.0, 60.0).all(|moment| moment.setting.burst > 1));
     // Well below it the smoother way is gone back to.
     let world = SimulatedMachine {
@@ -263,8 +263,8 @@ fn said(parts: impl Iterator<Item = f64>) -> Vec<Option<Ceiling>> {
     let (mut scaler, t) = (SenderScaler::new(), Instant::now());
     let decide = |(period, part): (u32, f64)| {
         let asked = 8_500.0;
-        let threads = [Report { asked, ..report(Rung::Send, 1, 0.3, (asked * part) as u64) }];
-        let seen = Seen {
+        let threads = [SenderReport { asked, ..report(Rung::Send, 1, 0.3, (asked * part) as u64) }];
+        let seen = Observation {
             now: t + Duration::from_millis(100) * period,
             rate_bits_per_s: asked * 10.0 * 8.0 * f64::from(simulation::MSS),
             mss_octets: simulation::MSS,
@@ -345,9 +345,9 @@ impl ScalerUnderTest {
         ScalerUnderTest { scaler: SenderScaler::new(), now: Instant::now(), host }
     }
 
-    fn decide(&mut self, rate: f64, threads: &[Report]) -> Decision {
+    fn decide(&mut self, rate: f64, threads: &[SenderReport]) -> Decision {
         self.now += self.scaler.period();
-        self.scaler.decide(&Seen {
+        self.scaler.decide(&Observation {
             now: self.now,
             rate_bits_per_s: rate,
             mss_octets: MSS,
@@ -368,16 +368,16 @@ fn threads_that_bring_nothing_are_taken_back_and_not_started_again_for_a_while()
     assert_eq!(threads, 1);
     let mut told = None;
     for _ in 0..150 {
-        let each = Report {
+        let each = SenderReport {
             asked: 20_380.0 / f64::from(threads),
             ..report(Rung::Send, 1, 1.0, u64::from(16_000 / threads))
         };
         let decision = scaler_under_test.decide(2.4e9, &vec![each; threads as usize]);
         threads = decision.setting.threads;
-        told = told.or(decision.reason.filter(|reason| *reason == Reason::TakenBack));
+        told = told.or(decision.reason.filter(|reason| *reason == ChangeReason::TakenBack));
         counts.push(threads);
     }
-    assert_eq!(told, Some(Reason::TakenBack));
+    assert_eq!(told, Some(ChangeReason::TakenBack));
     let more = counts.iter().filter(|threads| **threads > 1).count();
     assert!(counts[0] > 1 && more <= 8, "{counts:?}");
     assert!(counts[5..95].iter().all(|threads| *threads == 1), "{counts:?}");
@@ -393,17 +393,20 @@ fn a_lag_around_one_loop_changes_nothing_and_one_that_grows_does() {
     let thread = report(Rung::Send, 1, 0.7, 20_380);
     for _ in 0..600 {
         (0..100).for_each(|_| lag.record_seconds(1e-6 * 7.0 * random.unit()));
-        let decision = scaler_under_test.decide(2.4e9, &[Report { lag, ..thread }]);
+        let decision = scaler_under_test.decide(2.4e9, &[SenderReport { lag, ..thread }]);
         assert_eq!((decision.setting.threads, decision.reason), (1, None));
         lag = Lag::new();
     }
     let answered = (1..30).find_map(|period| {
         let mut lag = Lag::new();
         lag.record_seconds(100e-6 * f64::from(period));
-        scaler_under_test.decide(2.4e9, &[Report { lag, ..thread }]).reason.map(|reason| (period, reason))
+        scaler_under_test
+            .decide(2.4e9, &[SenderReport { lag, ..thread }])
+            .reason
+            .map(|reason| (period, reason))
     });
     let (period, reason) = answered.unwrap();
-    assert!(period <= 8 && reason == Reason::Burst, "{answered:?}");
+    assert!(period <= 8 && reason == ChangeReason::Burst, "{answered:?}");
 }
 
 #[test]
@@ -417,7 +420,7 @@ fn a_rate_told_between_two_periods_is_answered_at_once() {
     scaler_under_test.decide(10e6, &[]);
     scaler_under_test.decide(10e6, &[report(Rung::Send, 1, 0.003, 85)]);
     let decision = scaler_under_test.scaler.rate_changed(scaler_under_test.now, 10e9).unwrap();
-    assert_eq!((decision.setting.threads, decision.reason), (4, Some(Reason::MoreThreads)));
+    assert_eq!((decision.setting.threads, decision.reason), (4, Some(ChangeReason::MoreThreads)));
     assert_eq!(scaler_under_test.scaler.rate_changed(scaler_under_test.now, 10e9), None, "nothing new");
 }
 
@@ -431,9 +434,9 @@ proptest! {
         let (mut scaler, mut now) = (SenderScaler::new(), Instant::now());
         for (rate, count, busy, sent, errors, others) in periods {
             now += scaler.period();
-            let thread = Report { errors, asked: sent as f64 * 1.1, ..report(Rung::Gso, 44, f64::min(busy, 1.0), sent) };
+            let thread = SenderReport { errors, asked: sent as f64 * 1.1, ..report(Rung::Gso, 44, f64::min(busy, 1.0), sent) };
             let threads = vec![thread; count as usize];
-            let decision = scaler.decide(&Seen {
+            let decision = scaler.decide(&Observation {
                 now,
                 rate_bits_per_s: rate,
                 mss_octets: MSS,

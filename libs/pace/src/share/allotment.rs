@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::divide::divide;
-use super::{Ask, Grant, Need, margin};
+use super::{Grant, Need, ShareRequest, margin};
 
 /// Processes that can share a route; more are given nothing.
 pub const NODES_MAX: usize = 256;
@@ -32,7 +32,7 @@ pub struct Allotment {
 #[derive(Debug, Clone)]
 struct AllotmentNode {
     /// What it asked last, and when that was received.
-    asked: Option<(Ask, Instant)>,
+    asked: Option<(ShareRequest, Instant)>,
     /// What it was granted last.
     given: Option<Grant>,
     /// What it may be using.
@@ -73,7 +73,7 @@ impl Allotment {
     }
 
     /// A process asks. What is older than what it asked before is passed over.
-    pub fn handle_input(&mut self, node: &str, ask: Ask, now: Instant) {
+    pub fn handle_input(&mut self, node: &str, ask: ShareRequest, now: Instant) {
         if !self.nodes.contains_key(node) {
             if ask.leaves || self.nodes.len() >= NODES_MAX {
                 return;
@@ -128,7 +128,7 @@ impl Allotment {
         if lowest.is_finite() { lowest } else { 0.0 }
     }
 
-    fn end_of(&self, asked: &(Ask, Instant)) -> Instant {
+    fn end_of(&self, asked: &(ShareRequest, Instant)) -> Instant {
         asked.1 + self.lasts + margin(self.lasts)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::{Ask, Grant, Need};
+use super::{Grant, Need, ShareRequest};
 
 /// So many asks are remembered: a grant that answers an older one comes too late to be of use.
 const ASKS_MAX: usize = 64;
@@ -27,14 +27,14 @@ impl Holder {
     }
 
     /// What to ask now; `now` is taken before it is sent. `rate` is the whole route's, messages per second.
-    pub fn ask(&mut self, rate: f64, need: Need, now: Instant) -> Ask {
+    pub fn ask(&mut self, rate: f64, need: Need, now: Instant) -> ShareRequest {
         self.asked += 1;
         if self.asks.len() >= ASKS_MAX {
             self.asks.pop_front();
         }
         self.asks.push_back((self.asked, now));
         let holds = self.grant.map_or(0, |grant| grant.number);
-        Ask { number: self.asked, rate, need, holds, leaves: self.left }
+        ShareRequest { number: self.asked, rate, need, holds, leaves: self.left }
     }
 
     /// Gives everything up, for good: what was granted is not used from now on. To be said by the next ask.

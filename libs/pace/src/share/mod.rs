@@ -39,7 +39,7 @@ pub enum Need {
 
 /// What a holder asks.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ask {
+pub struct ShareRequest {
     /// Rises with each.
     pub number: u64,
     /// The whole route's rate as it knows it, messages per second; 0 is unlimited, and needs no share.

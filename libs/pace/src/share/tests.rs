@@ -90,7 +90,7 @@ struct Allots {
 struct SharedRoute {
     chance: Chance,
     rate: f64,
-    asks: Topic<(String, Ask)>,
+    asks: Topic<(String, ShareRequest)>,
     grants: Topic<Record>,
     processes: Vec<Process>,
     started: u64,

@@ -1,9 +1,9 @@
 //! An SME address: type of number, numbering plan, digits or text (3.4 §5.2.5 to 5.2.9).
 
-use crate::error::{DecodeError, EncodeError, Problem};
+use crate::error::{DecodeError, EncodeError, ParameterProblem};
 use crate::limits::Field;
 use crate::status::Status;
-use crate::wire::{Reader, Writer};
+use crate::wire::{BodyReader, BodyWriter};
 
 /// Greatest `addr_ton`: abbreviated.
 const TON_MAX: u8 = 6;
@@ -43,12 +43,12 @@ impl<'a> Address<'a> {
     }
 
     #[inline]
-    pub(crate) fn decode(body: &mut Reader<'a>, field: &Field) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(body: &mut BodyReader<'a>, field: &Field) -> Result<Self, DecodeError> {
         Ok(Address { ton: body.u8(field.name)?, npi: body.u8(field.name)?, addr: body.cstring(field)? })
     }
 
     #[inline]
-    pub(crate) fn encode(&self, out: &mut Writer<'_>, field: &Field) -> Result<(), EncodeError> {
+    pub(crate) fn encode(&self, out: &mut BodyWriter<'_>, field: &Field) -> Result<(), EncodeError> {
         out.raw(&[self.ton, self.npi]);
         out.cstring(self.addr, field)
     }
@@ -63,7 +63,7 @@ impl<'a> Address<'a> {
     pub(crate) fn check_destination(&self) -> Result<(), DecodeError> {
         if self.addr.is_empty() {
             let (status, field) = (Status::RINVDSTADR, "destination_addr");
-            return Err(DecodeError { status, field, problem: Problem::Missing });
+            return Err(DecodeError { status, field, problem: ParameterProblem::Missing });
         }
         self.check("dest_addr_ton", Status::RINVDSTTON, "dest_addr_npi", Status::RINVDSTNPI)
     }
@@ -76,7 +76,7 @@ impl<'a> Address<'a> {
         npi: &'static str,
         bad_npi: Status,
     ) -> Result<(), DecodeError> {
-        let problem = Problem::BadValue;
+        let problem = ParameterProblem::BadValue;
         if self.ton > TON_MAX {
             return Err(DecodeError { status: bad_ton, field: ton, problem });
         }

@@ -5,7 +5,7 @@ use super::{Address, Body, Command};
 use crate::error::{DecodeError, EncodeError};
 use crate::limits::{LONG_DESTINATION_ADDR, LONG_SOURCE_ADDR};
 use crate::tlv::Tlvs;
-use crate::wire::{Reader, Writer};
+use crate::wire::{BodyReader, BodyWriter};
 
 /// A phone is there again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,14 +23,14 @@ impl<'a> Body<'a> for AlertNotification<'a> {
         Command::ALERT_NOTIFICATION
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         self.source.encode(out, &LONG_SOURCE_ADDR)?;
         self.esme.encode(out, &LONG_DESTINATION_ADDR)?;
         out.tlvs(self.tlvs)
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         Ok(AlertNotification {
             source: Address::decode(&mut body, &LONG_SOURCE_ADDR)?,
             esme: Address::decode(&mut body, &LONG_DESTINATION_ADDR)?,

@@ -4,7 +4,7 @@ use super::{Body, Command, Version};
 use crate::error::{DecodeError, EncodeError};
 use crate::limits::{ADDRESS_RANGE, PASSWORD, SYSTEM_ID, SYSTEM_TYPE};
 use crate::tlv::{Tag, Tlvs};
-use crate::wire::{Reader, Writer};
+use crate::wire::{BodyReader, BodyWriter};
 
 /// What a bound ESME may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -97,7 +97,7 @@ impl<'a> Body<'a> for Bind<'a> {
         self.mode.command()
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.cstring(self.system_id, &SYSTEM_ID)?;
         out.cstring(self.password, &PASSWORD)?;
         out.cstring(self.system_type, &SYSTEM_TYPE)?;
@@ -109,7 +109,7 @@ impl<'a> Body<'a> for Bind<'a> {
     }
 
     fn decode_body(command: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         Ok(Bind {
             mode: BindMode::of(command).unwrap_or_default(),
             system_id: body.cstring(&SYSTEM_ID)?,
@@ -148,13 +148,13 @@ impl<'a> Body<'a> for BindResp<'a> {
         self.mode.command().response()
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.cstring(self.system_id, &SYSTEM_ID)?;
         out.tlvs(self.tlvs)
     }
 
     fn decode_body(command: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         let mode = BindMode::of(command).unwrap_or_default();
         Ok(BindResp { mode, system_id: body.cstring_of_response(&SYSTEM_ID)?, tlvs: body.tlvs()? })
     }

@@ -1,11 +1,11 @@
 //! broadcast_sm and broadcast_sm_resp (5.0 §4.4.1): one text to all phones of an area.
 
 use super::{Address, Body, Command, check};
-use crate::error::{DecodeError, EncodeError, Problem};
+use crate::error::{DecodeError, EncodeError, ParameterProblem};
 use crate::limits::{MESSAGE_ID, SCHEDULE_DELIVERY_TIME, SERVICE_TYPE, SOURCE_ADDR, VALIDITY_PERIOD};
 use crate::status::Status;
 use crate::tlv::{Tag, Tlvs};
-use crate::wire::{Reader, Writer};
+use crate::wire::{BodyReader, BodyWriter};
 
 /// The optional parameters that §4.4.1.1 makes mandatory here.
 const REQUIRED: [Tag; 4] = [
@@ -58,7 +58,7 @@ impl BroadcastSm<'_> {
                 return Err(DecodeError {
                     status: Status::RMISSINGOPTPARAM,
                     field,
-                    problem: Problem::Missing,
+                    problem: ParameterProblem::Missing,
                 });
             }
         }
@@ -71,7 +71,7 @@ impl<'a> Body<'a> for BroadcastSm<'a> {
         Command::BROADCAST_SM
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.cstring(self.service_type, &SERVICE_TYPE)?;
         self.source.encode(out, &SOURCE_ADDR)?;
         out.cstring(self.message_id, &MESSAGE_ID)?;
@@ -83,7 +83,7 @@ impl<'a> Body<'a> for BroadcastSm<'a> {
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         Ok(BroadcastSm {
             service_type: body.cstring(&SERVICE_TYPE)?,
             source: Address::decode(&mut body, &SOURCE_ADDR)?,
@@ -113,13 +113,13 @@ impl<'a> Body<'a> for BroadcastSmResp<'a> {
         Command::BROADCAST_SM_RESP
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.message_id(self.message_id)?;
         out.tlvs(self.tlvs)
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         Ok(BroadcastSmResp { message_id: body.cstring_of_response(&MESSAGE_ID)?, tlvs: body.tlvs()? })
     }
 }

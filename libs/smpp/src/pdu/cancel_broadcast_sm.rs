@@ -5,7 +5,7 @@ use super::{Address, Body, Command};
 use crate::error::{DecodeError, EncodeError};
 use crate::limits::{MESSAGE_ID, SERVICE_TYPE, SOURCE_ADDR};
 use crate::tlv::Tlvs;
-use crate::wire::{Reader, Writer};
+use crate::wire::{BodyReader, BodyWriter};
 
 /// Takes back a broadcast.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl<'a> Body<'a> for CancelBroadcastSm<'a> {
         Command::CANCEL_BROADCAST_SM
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.cstring(self.service_type, &SERVICE_TYPE)?;
         out.cstring(self.message_id, &MESSAGE_ID)?;
         self.source.encode(out, &SOURCE_ADDR)?;
@@ -44,7 +44,7 @@ impl<'a> Body<'a> for CancelBroadcastSm<'a> {
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         Ok(CancelBroadcastSm {
             service_type: body.cstring(&SERVICE_TYPE)?,
             message_id: body.cstring(&MESSAGE_ID)?,

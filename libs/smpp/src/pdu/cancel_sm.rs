@@ -5,7 +5,7 @@ use super::{Address, Body, Command};
 use crate::error::{DecodeError, EncodeError};
 use crate::limits::{DESTINATION_ADDR, MESSAGE_ID, SERVICE_TYPE, SOURCE_ADDR};
 use crate::tlv::Tlvs;
-use crate::wire::{Reader, Writer};
+use crate::wire::{BodyReader, BodyWriter};
 
 /// Takes back one message, or all of a sender to a destination when `message_id` is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl<'a> Body<'a> for CancelSm<'a> {
         Command::CANCEL_SM
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.cstring(self.service_type, &SERVICE_TYPE)?;
         out.cstring(self.message_id, &MESSAGE_ID)?;
         self.source.encode(out, &SOURCE_ADDR)?;
@@ -51,7 +51,7 @@ impl<'a> Body<'a> for CancelSm<'a> {
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         Ok(CancelSm {
             service_type: body.cstring(&SERVICE_TYPE)?,
             message_id: body.cstring(&MESSAGE_ID)?,

@@ -1,6 +1,6 @@
 //! Values that a server refuses though their size is right.
 
-use crate::error::{DecodeError, Problem};
+use crate::error::{DecodeError, ParameterProblem};
 use crate::limits::Field;
 use crate::status::Status;
 use crate::text::udh::Udh;
@@ -35,7 +35,7 @@ pub(super) fn one_message(short_message: &[u8], tlvs: Tlvs<'_>) -> Result<(), De
         return Ok(());
     }
     let (status, field) = (Status::ROPTPARNOTALLWD, "message_payload");
-    Err(DecodeError { status, field, problem: Problem::NotAllowed })
+    Err(DecodeError { status, field, problem: ParameterProblem::NotAllowed })
 }
 
 /// A user data header that `esm_class` announces must lie within the message: phones and SMSCs cut the text
@@ -50,9 +50,9 @@ pub(super) fn message_id(id: &[u8]) -> Result<(), DecodeError> {
         return Ok(());
     }
     let (status, field) = (Status::RINVMSGID, "message_id");
-    Err(DecodeError { status, field, problem: Problem::Missing })
+    Err(DecodeError { status, field, problem: ParameterProblem::Missing })
 }
 
 fn refuse_if(bad: bool, status: Status, field: &'static str) -> Result<(), DecodeError> {
-    if bad { Err(DecodeError { status, field, problem: Problem::BadValue }) } else { Ok(()) }
+    if bad { Err(DecodeError { status, field, problem: ParameterProblem::BadValue }) } else { Ok(()) }
 }

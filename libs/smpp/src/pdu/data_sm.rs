@@ -4,7 +4,7 @@ use super::{Address, Body, Command, check};
 use crate::error::{DecodeError, EncodeError};
 use crate::limits::{LONG_DESTINATION_ADDR, LONG_SOURCE_ADDR, MESSAGE_ID, SERVICE_TYPE};
 use crate::tlv::{Tag, Tlvs};
-use crate::wire::{Reader, Writer};
+use crate::wire::{BodyReader, BodyWriter};
 
 /// A message without the store-and-forward parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl<'a> Body<'a> for DataSm<'a> {
         Command::DATA_SM
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.cstring(self.service_type, &SERVICE_TYPE)?;
         self.source.encode(out, &LONG_SOURCE_ADDR)?;
         self.destination.encode(out, &LONG_DESTINATION_ADDR)?;
@@ -65,7 +65,7 @@ impl<'a> Body<'a> for DataSm<'a> {
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         Ok(DataSm {
             service_type: body.cstring(&SERVICE_TYPE)?,
             source: Address::decode(&mut body, &LONG_SOURCE_ADDR)?,
@@ -92,13 +92,13 @@ impl<'a> Body<'a> for DataSmResp<'a> {
         Command::DATA_SM_RESP
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.message_id(self.message_id)?;
         out.tlvs(self.tlvs)
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         Ok(DataSmResp { message_id: body.cstring_of_response(&MESSAGE_ID)?, tlvs: body.tlvs()? })
     }
 }

@@ -7,7 +7,7 @@ use crate::limits::{
 };
 use crate::status::Status;
 use crate::tlv::{Tag, Tlvs};
-use crate::wire::{Reader, Writer};
+use crate::wire::{BodyReader, BodyWriter};
 
 /// One message to an ESME. What §4.6.1 says must be null (schedule, validity, replace, default message) is
 /// read and not judged: refusing a receipt over it would lose the receipt.
@@ -72,7 +72,7 @@ impl<'a> Body<'a> for DeliverSm<'a> {
         Command::DELIVER_SM
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.cstring(self.service_type, &SERVICE_TYPE)?;
         self.source.encode(out, &SOURCE_ADDR)?;
         self.destination.encode(out, &DESTINATION_ADDR)?;
@@ -90,7 +90,7 @@ impl<'a> Body<'a> for DeliverSm<'a> {
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         Ok(DeliverSm {
             service_type: body.cstring(&SERVICE_TYPE)?,
             source: Address::decode(&mut body, &SOURCE_ADDR)?,
@@ -127,13 +127,13 @@ impl<'a> Body<'a> for DeliverSmResp<'a> {
         Command::DELIVER_SM_RESP
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.message_id(self.message_id)?;
         out.tlvs(self.tlvs)
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         Ok(DeliverSmResp { message_id: body.cstring_of_response(&MESSAGE_ID)?, tlvs: body.tlvs()? })
     }
 }

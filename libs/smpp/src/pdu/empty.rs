@@ -16,7 +16,7 @@ macro_rules! empty_body {
                 $command
             }
 
-            fn encode_body(&self, out: &mut $crate::wire::Writer<'_>) -> Result<(), $crate::error::EncodeError> {
+            fn encode_body(&self, out: &mut $crate::wire::BodyWriter<'_>) -> Result<(), $crate::error::EncodeError> {
                 out.tlvs(self.tlvs)
             }
 

@@ -45,11 +45,11 @@ pub use submit_multi::{
 pub use submit_sm::{SubmitSm, SubmitSmResp};
 pub use unbind::{Unbind, UnbindResp};
 
-use crate::error::{DecodeError, EncodeError, Problem};
+use crate::error::{DecodeError, EncodeError, ParameterProblem};
 use crate::limits::HEADER_OCTETS;
 use crate::status::Status;
 use crate::tlv::Tlvs;
-use crate::wire::Writer;
+use crate::wire::BodyWriter;
 
 /// Bits of `esm_class` (3.4 §5.2.12).
 pub mod esm_class {
@@ -97,7 +97,7 @@ pub trait Body<'a>: Sized {
     /// # Errors
     /// A field over its size, or with a NUL inside. What was written before it stays in the buffer;
     /// [`encode`] cleans up.
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError>;
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError>;
 
     /// Reads the body of `command` from `body`, the octets behind the header.
     ///
@@ -133,14 +133,14 @@ pub fn encode_for<'a, B: Body<'a>>(
     let start = out.len();
     let header = Header { length: 0, command: body.command(), status, sequence };
     out.extend_from_slice(&header.to_bytes());
-    if let Err(error) = body.encode_body(&mut Writer::new(out, version)) {
+    if let Err(error) = body.encode_body(&mut BodyWriter::new(out, version)) {
         out.truncate(start);
         return Err(error);
     }
     let length = out.len() - start;
     let Ok(octets) = u32::try_from(length) else {
         out.truncate(start);
-        let problem = Problem::TooLong { octets_max: u32::MAX as usize };
+        let problem = ParameterProblem::TooLong { octets_max: u32::MAX as usize };
         return Err(EncodeError { field: "command_length", problem });
     };
     out[start..start + 4].copy_from_slice(&octets.to_be_bytes());
@@ -171,7 +171,7 @@ pub fn decode(pdu: &[u8]) -> Result<(Header, Pdu<'_>), (Option<Header>, DecodeEr
     let bad_length = DecodeError {
         status: Status::RINVCMDLEN,
         field: "command_length",
-        problem: Problem::BadLength { octets },
+        problem: ParameterProblem::BadLength { octets },
     };
     let Some(header) = Header::parse(pdu) else {
         return Err((None, bad_length));
@@ -223,7 +223,7 @@ macro_rules! pdus {
                 Pdu::command(self)
             }
 
-            fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+            fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
                 match self {
                     $(Pdu::$variant(body) => body.encode_body(out),)*
                 }
@@ -292,5 +292,5 @@ impl<'a> Pdu<'a> {
 }
 
 fn unknown_command() -> DecodeError {
-    DecodeError { status: Status::RINVCMDID, field: "command_id", problem: Problem::UnknownCommand }
+    DecodeError { status: Status::RINVCMDID, field: "command_id", problem: ParameterProblem::UnknownCommand }
 }

@@ -4,7 +4,7 @@ use super::{Body, Command};
 use crate::error::{DecodeError, EncodeError};
 use crate::limits::{PASSWORD, SYSTEM_ID};
 use crate::tlv::Tlvs;
-use crate::wire::{Reader, Writer};
+use crate::wire::{BodyReader, BodyWriter};
 
 /// Please bind as receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,14 +22,14 @@ impl<'a> Body<'a> for Outbind<'a> {
         Command::OUTBIND
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.cstring(self.system_id, &SYSTEM_ID)?;
         out.cstring(self.password, &PASSWORD)?;
         out.tlvs(self.tlvs)
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         Ok(Outbind {
             system_id: body.cstring(&SYSTEM_ID)?,
             password: body.cstring(&PASSWORD)?,

@@ -4,7 +4,7 @@ use super::{Address, Body, Command, check};
 use crate::error::{DecodeError, EncodeError};
 use crate::limits::{MESSAGE_ID, SOURCE_ADDR};
 use crate::tlv::{Tag, Tlvs};
-use crate::wire::{Reader, Writer};
+use crate::wire::{BodyReader, BodyWriter};
 
 /// Asks for the state of a broadcast.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,14 +37,14 @@ impl<'a> Body<'a> for QueryBroadcastSm<'a> {
         Command::QUERY_BROADCAST_SM
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.cstring(self.message_id, &MESSAGE_ID)?;
         self.source.encode(out, &SOURCE_ADDR)?;
         out.tlvs(self.tlvs)
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         Ok(QueryBroadcastSm {
             message_id: body.cstring(&MESSAGE_ID)?,
             source: Address::decode(&mut body, &SOURCE_ADDR)?,
@@ -67,13 +67,13 @@ impl<'a> Body<'a> for QueryBroadcastSmResp<'a> {
         Command::QUERY_BROADCAST_SM_RESP
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.message_id(self.message_id)?;
         out.tlvs(self.tlvs)
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         Ok(QueryBroadcastSmResp { message_id: body.cstring_of_response(&MESSAGE_ID)?, tlvs: body.tlvs()? })
     }
 }

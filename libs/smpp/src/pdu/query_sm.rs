@@ -4,7 +4,7 @@ use super::{Address, Body, Command, check};
 use crate::error::{DecodeError, EncodeError};
 use crate::limits::{FINAL_DATE, MESSAGE_ID, SOURCE_ADDR};
 use crate::tlv::Tlvs;
-use crate::wire::{Reader, Writer};
+use crate::wire::{BodyReader, BodyWriter};
 
 /// Asks for the state of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,14 +34,14 @@ impl<'a> Body<'a> for QuerySm<'a> {
         Command::QUERY_SM
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.cstring(self.message_id, &MESSAGE_ID)?;
         self.source.encode(out, &SOURCE_ADDR)?;
         out.tlvs(self.tlvs)
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         Ok(QuerySm {
             message_id: body.cstring(&MESSAGE_ID)?,
             source: Address::decode(&mut body, &SOURCE_ADDR)?,
@@ -70,7 +70,7 @@ impl<'a> Body<'a> for QuerySmResp<'a> {
         Command::QUERY_SM_RESP
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.message_id(self.message_id)?;
         out.cstring(self.final_date, &FINAL_DATE)?;
         out.raw(&[self.message_state, self.error_code]);
@@ -78,7 +78,7 @@ impl<'a> Body<'a> for QuerySmResp<'a> {
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         Ok(QuerySmResp {
             message_id: body.cstring(&MESSAGE_ID)?,
             final_date: body.cstring(&FINAL_DATE)?,

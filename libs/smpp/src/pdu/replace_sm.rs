@@ -6,7 +6,7 @@ use crate::error::{DecodeError, EncodeError};
 use crate::limits::{MESSAGE_ID, SCHEDULE_DELIVERY_TIME, SOURCE_ADDR, VALIDITY_PERIOD};
 use crate::status::Status;
 use crate::tlv::Tlvs;
-use crate::wire::{Reader, Writer};
+use crate::wire::{BodyReader, BodyWriter};
 
 /// Replaces the text of a message not yet sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl<'a> Body<'a> for ReplaceSm<'a> {
         Command::REPLACE_SM
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.cstring(self.message_id, &MESSAGE_ID)?;
         self.source.encode(out, &SOURCE_ADDR)?;
         out.cstring(self.schedule_delivery_time, &SCHEDULE_DELIVERY_TIME)?;
@@ -61,7 +61,7 @@ impl<'a> Body<'a> for ReplaceSm<'a> {
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         Ok(ReplaceSm {
             message_id: body.cstring(&MESSAGE_ID)?,
             source: Address::decode(&mut body, &SOURCE_ADDR)?,

@@ -1,14 +1,14 @@
 //! submit_multi and submit_multi_resp (3.4 §4.5): one text to many destinations.
 
 use super::{Address, Body, Command, Version, check};
-use crate::error::{DecodeError, EncodeError, Problem};
+use crate::error::{DecodeError, EncodeError, ParameterProblem};
 use crate::limits::{
     DESTINATION_ADDR, DESTINATIONS_MAX_V5, DL_NAME, MESSAGE_ID, SCHEDULE_DELIVERY_TIME, SERVICE_TYPE,
     SOURCE_ADDR, VALIDITY_PERIOD,
 };
 use crate::status::Status;
 use crate::tlv::{Tag, Tlvs};
-use crate::wire::{Reader, Writer};
+use crate::wire::{BodyReader, BodyWriter};
 use std::fmt;
 
 /// `dest_flag` of a phone's address.
@@ -26,18 +26,18 @@ pub enum Destination<'a> {
 }
 
 impl<'a> Destination<'a> {
-    fn decode(body: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(body: &mut BodyReader<'a>) -> Result<Self, DecodeError> {
         match body.u8("dest_flag")? {
             FLAG_SME => Ok(Destination::Sme(Address::decode(body, &DESTINATION_ADDR)?)),
             FLAG_LIST => Ok(Destination::List(body.cstring(&DL_NAME)?)),
             _ => {
-                let (status, problem) = (Status::RINVDESTFLAG, Problem::BadValue);
+                let (status, problem) = (Status::RINVDESTFLAG, ParameterProblem::BadValue);
                 Err(DecodeError { status, field: "dest_flag", problem })
             }
         }
     }
 
-    fn encode(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         match self {
             Destination::Sme(address) => {
                 out.u8(FLAG_SME);
@@ -67,11 +67,11 @@ impl<'a> Destinations<'a> {
 
     /// All of them, in order.
     pub fn iter(self) -> impl Iterator<Item = Destination<'a>> {
-        let mut body = Reader::new(self.bytes);
+        let mut body = BodyReader::new(self.bytes);
         (0..self.count).map_while(move |_| Destination::decode(&mut body).ok())
     }
 
-    fn decode(body: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(body: &mut BodyReader<'a>) -> Result<Self, DecodeError> {
         let count = body.u8("number_of_dests")?;
         let all = body.rest();
         for _ in 0..count {
@@ -107,11 +107,11 @@ impl DestinationBuf {
     /// The 256th, or an address or name over its size.
     pub fn push(&mut self, destination: Destination<'_>) -> Result<(), EncodeError> {
         let Some(count) = self.count.checked_add(1) else {
-            let problem = Problem::TooMany { limit: DESTINATIONS_MAX_V5 };
+            let problem = ParameterProblem::TooMany { limit: DESTINATIONS_MAX_V5 };
             return Err(EncodeError { field: "number_of_dests", problem });
         };
         let start = self.bytes.len();
-        if let Err(error) = destination.encode(&mut Writer::new(&mut self.bytes, Version::V5_0)) {
+        if let Err(error) = destination.encode(&mut BodyWriter::new(&mut self.bytes, Version::V5_0)) {
             self.bytes.truncate(start);
             return Err(error);
         }
@@ -185,7 +185,7 @@ impl<'a> SubmitMulti<'a> {
         self.source.check_source()?;
         if self.destinations.count() == 0 {
             let (status, field) = (Status::RINVNUMDESTS, "number_of_dests");
-            return Err(DecodeError { status, field, problem: Problem::Missing });
+            return Err(DecodeError { status, field, problem: ParameterProblem::Missing });
         }
         check::priority(self.priority_flag)?;
         check::time(self.schedule_delivery_time, &SCHEDULE_DELIVERY_TIME)?;
@@ -202,7 +202,7 @@ impl<'a> Body<'a> for SubmitMulti<'a> {
         Command::SUBMIT_MULTI
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.cstring(self.service_type, &SERVICE_TYPE)?;
         self.source.encode(out, &SOURCE_ADDR)?;
         out.destination_count(self.destinations.count)?;
@@ -221,7 +221,7 @@ impl<'a> Body<'a> for SubmitMulti<'a> {
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         Ok(SubmitMulti {
             service_type: body.cstring(&SERVICE_TYPE)?,
             source: Address::decode(&mut body, &SOURCE_ADDR)?,
@@ -254,7 +254,7 @@ pub struct Refused<'a> {
 }
 
 impl<'a> Refused<'a> {
-    fn decode(body: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode(body: &mut BodyReader<'a>) -> Result<Self, DecodeError> {
         let destination = Address::decode(body, &DESTINATION_ADDR)?;
         Ok(Refused { destination, status: Status(body.u32("error_status_code")?) })
     }
@@ -276,7 +276,7 @@ impl<'a> RefusedList<'a> {
 
     /// All of them, in order.
     pub fn iter(self) -> impl Iterator<Item = Refused<'a>> {
-        let mut body = Reader::new(self.bytes);
+        let mut body = BodyReader::new(self.bytes);
         (0..self.count).map_while(move |_| Refused::decode(&mut body).ok())
     }
 }
@@ -307,11 +307,11 @@ impl RefusedBuf {
     /// The 256th, or an address over its size.
     pub fn push(&mut self, refused: Refused<'_>) -> Result<(), EncodeError> {
         let Some(count) = self.count.checked_add(1) else {
-            let problem = Problem::TooMany { limit: DESTINATIONS_MAX_V5 };
+            let problem = ParameterProblem::TooMany { limit: DESTINATIONS_MAX_V5 };
             return Err(EncodeError { field: "no_unsuccess", problem });
         };
         let start = self.bytes.len();
-        let mut out = Writer::new(&mut self.bytes, Version::V5_0);
+        let mut out = BodyWriter::new(&mut self.bytes, Version::V5_0);
         if let Err(error) = refused.destination.encode(&mut out, &DESTINATION_ADDR) {
             self.bytes.truncate(start);
             return Err(error);
@@ -344,7 +344,7 @@ impl<'a> Body<'a> for SubmitMultiResp<'a> {
         Command::SUBMIT_MULTI_RESP
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.message_id(self.message_id)?;
         out.u8(self.refused.count);
         out.raw(self.refused.bytes);
@@ -352,7 +352,7 @@ impl<'a> Body<'a> for SubmitMultiResp<'a> {
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         let message_id = body.cstring(&MESSAGE_ID)?;
         let count = body.u8("no_unsuccess")?;
         let all = body.rest();

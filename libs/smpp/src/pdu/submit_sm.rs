@@ -7,7 +7,7 @@ use crate::limits::{
 };
 use crate::status::Status;
 use crate::tlv::{Tag, Tlvs};
-use crate::wire::{Reader, Writer};
+use crate::wire::{BodyReader, BodyWriter};
 
 /// One short message from an ESME.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl<'a> Body<'a> for SubmitSm<'a> {
         Command::SUBMIT_SM
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.cstring(self.service_type, &SERVICE_TYPE)?;
         self.source.encode(out, &SOURCE_ADDR)?;
         self.destination.encode(out, &DESTINATION_ADDR)?;
@@ -100,7 +100,7 @@ impl<'a> Body<'a> for SubmitSm<'a> {
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         Ok(SubmitSm {
             service_type: body.cstring(&SERVICE_TYPE)?,
             source: Address::decode(&mut body, &SOURCE_ADDR)?,
@@ -137,13 +137,13 @@ impl<'a> Body<'a> for SubmitSmResp<'a> {
         Command::SUBMIT_SM_RESP
     }
 
-    fn encode_body(&self, out: &mut Writer<'_>) -> Result<(), EncodeError> {
+    fn encode_body(&self, out: &mut BodyWriter<'_>) -> Result<(), EncodeError> {
         out.message_id(self.message_id)?;
         out.tlvs(self.tlvs)
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut body = Reader::new(body);
+        let mut body = BodyReader::new(body);
         Ok(SubmitSmResp { message_id: body.cstring_of_response(&MESSAGE_ID)?, tlvs: body.tlvs()? })
     }
 }

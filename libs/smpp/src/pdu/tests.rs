@@ -1,5 +1,5 @@
 use super::*;
-use crate::error::Problem;
+use crate::error::ParameterProblem;
 use crate::limits;
 use crate::samples::{Pool, Random, STRINGS, frame, raw};
 use crate::tlv::{Tag, TlvBuf, Tlvs};
@@ -183,7 +183,7 @@ fn a_string_may_fill_its_field_and_one_octet_more_is_refused_with_its_status() {
 
         let over = vec![b'x'; field.octets_max];
         let (_, error) = decode(&build(&over)).unwrap_err();
-        let problem = Problem::TooLong { octets_max: field.octets_max };
+        let problem = ParameterProblem::TooLong { octets_max: field.octets_max };
         assert_eq!(error, DecodeError { status: field.status, field: field.name, problem });
     }
 }
@@ -192,7 +192,7 @@ fn a_string_may_fill_its_field_and_one_octet_more_is_refused_with_its_status() {
 fn a_string_without_its_nul_is_a_wrong_length() {
     let bytes = raw(Command::OUTBIND, b"carrier\0secret");
     let (_, error) = decode(&bytes).unwrap_err();
-    assert_eq!((error.status, error.problem), (Status::RINVCMDLEN, Problem::Unterminated));
+    assert_eq!((error.status, error.problem), (Status::RINVCMDLEN, ParameterProblem::Unterminated));
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn a_peer_below_3_4_gets_no_tlvs_and_never_loses_a_payload_silently() {
     tlvs.push(Tag::MESSAGE_PAYLOAD, b"hello").unwrap();
     let submit = SubmitSm { tlvs: tlvs.as_tlvs(), ..SubmitSm::default() };
     let error = encode_for(&submit, Status::ROK, 1, Version::V3_3, &mut out).unwrap_err();
-    assert_eq!((error.field, error.problem), ("message_payload", Problem::NotAllowed));
+    assert_eq!((error.field, error.problem), ("message_payload", ParameterProblem::NotAllowed));
 }
 
 #[test]

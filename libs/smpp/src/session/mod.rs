@@ -44,14 +44,14 @@ mod tests;
 
 pub use config::{Config, OUTPUT_OCTETS_MAX, PEER_WINDOW_DEFAULT, Role, WINDOW_DEFAULT, WINDOW_MAX};
 pub use event::{Counters, Event, NoResponse, Reason, Refused, Response, SendError, Unanswered};
-pub use state::{State, may_send};
+pub use state::{SessionState, may_send};
 
 use crate::frame::{self, Split};
 use crate::pdu::{BindMode, Command, Header, Version, encode_header};
 use crate::status::Status;
 use peers::PeerRequests;
 use std::time::{Duration, Instant};
-use timers::{Due, Timers};
+use timers::{SessionTimer, Timers};
 use window::{Nanos, Window, WindowEntry, after};
 
 /// Undrained input at which the caller is taken to have forgotten [`Session::poll_event`].
@@ -80,7 +80,7 @@ pub struct Session {
 struct Core {
     role: Role,
     config: Config,
-    state: State,
+    state: SessionState,
     version: Version,
     born: Instant,
     now: Instant,
@@ -137,7 +137,7 @@ impl Session {
     pub fn new(role: Role, config: Config, now: Instant) -> Self {
         let core = Core {
             role,
-            state: State::Open,
+            state: SessionState::Open,
             version: config.version,
             born: now,
             now,
@@ -165,7 +165,7 @@ impl Session {
     /// Takes in octets from the connection, in pieces of any size. They are read by [`Session::poll_event`].
     pub fn handle_input(&mut self, bytes: &[u8], now: Instant) {
         self.core.set_now(now);
-        if self.core.state == State::Closed {
+        if self.core.state == SessionState::Closed {
             return;
         }
         let waiting = self.input.len() - self.head;
@@ -183,7 +183,7 @@ impl Session {
         self.core.set_now(now);
         self.core.run_timers();
         self.forget_what_was_read();
-        let is_silent = self.core.enquired.is_some() || self.core.state == State::Closed;
+        let is_silent = self.core.enquired.is_some() || self.core.state == SessionState::Closed;
         if self.input.is_empty() && is_silent {
             self.input = Vec::new();
         }
@@ -239,7 +239,7 @@ impl Session {
     pub fn poll_event(&mut self) -> Option<Event<'_>> {
         let Session { input, head, core, .. } = self;
         let bytes: &[u8] = input;
-        while core.state != State::Closed {
+        while core.state != SessionState::Closed {
             match frame::split(&bytes[*head..], core.config.pdu_octets_max) {
                 Ok(Split::Pdu(pdu)) => {
                     *head += pdu.len();
@@ -262,7 +262,7 @@ impl Session {
     /// Whether the caller should read from the connection. False while the peer lets our output pile up.
     #[must_use]
     pub fn wants_input(&self) -> bool {
-        self.core.out.len() < self.core.config.output_octets_max && self.core.state != State::Closed
+        self.core.out.len() < self.core.config.output_octets_max && self.core.state != SessionState::Closed
     }
 
     /// Whether output waits for [`Session::poll_transmit`].
@@ -279,7 +279,7 @@ impl Session {
 
     /// Where the session stands.
     #[must_use]
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> SessionState {
         self.core.state
     }
 
@@ -391,14 +391,14 @@ impl Core {
                 return;
             }
             match due {
-                Due::SessionInit => self.close(Reason::SessionInit),
-                Due::Bind => self.close(Reason::BindTimedOut),
-                Due::LinkDead => self.close(Reason::LinkDead),
-                Due::Unbind => self.close(Reason::UnbindTimedOut),
-                Due::WriteStall => self.close(Reason::NotReading),
-                Due::Enquire => self.enquire(),
-                Due::Inactive => self.begin_unbind(),
-                Due::Drain => self.drained(),
+                SessionTimer::SessionInit => self.close(Reason::SessionInit),
+                SessionTimer::Bind => self.close(Reason::BindTimedOut),
+                SessionTimer::LinkDead => self.close(Reason::LinkDead),
+                SessionTimer::Unbind => self.close(Reason::UnbindTimedOut),
+                SessionTimer::WriteStall => self.close(Reason::NotReading),
+                SessionTimer::Enquire => self.enquire(),
+                SessionTimer::Inactive => self.begin_unbind(),
+                SessionTimer::Drain => self.drained(),
             }
         }
     }
@@ -413,7 +413,7 @@ impl Core {
 
     /// We want to end the session: no new requests, what is in flight drains, then unbind.
     fn begin_unbind(&mut self) {
-        self.state = State::Unbound;
+        self.state = SessionState::Unbound;
         self.unbind = Unbinding::Draining;
         self.timers.drain_from(self.now, self.config.drain);
         self.drain_further();
@@ -458,10 +458,10 @@ impl Core {
     /// Enters CLOSED once there is a reason and nothing more to read. Requests that have not left are taken
     /// back out of the output, which keeps only answers: they end as *not sent*.
     fn end_if_closed(&mut self) {
-        if self.closed.is_none() || self.state == State::Closed {
+        if self.closed.is_none() || self.state == SessionState::Closed {
             return;
         }
-        self.state = State::Closed;
+        self.state = SessionState::Closed;
         self.timers.stop();
         self.peers.clear();
         self.bind = None;
@@ -472,7 +472,7 @@ impl Core {
 
     /// The next request that ended without an answer: expired, or the session is over.
     fn next_unanswered<'b>(&mut self) -> Option<Event<'b>> {
-        let over = self.state == State::Closed;
+        let over = self.state == SessionState::Closed;
         if !over && self.next_expiry().is_none_or(|at| at > self.now) {
             return None;
         }
@@ -491,7 +491,7 @@ impl Core {
     }
 
     fn tell_closed<'b>(&mut self) -> Option<Event<'b>> {
-        let reason = self.closed.filter(|_| self.state == State::Closed && !self.told_closed)?;
+        let reason = self.closed.filter(|_| self.state == SessionState::Closed && !self.told_closed)?;
         self.told_closed = true;
         Some(Event::Closed(reason))
     }

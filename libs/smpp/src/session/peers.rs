@@ -39,15 +39,15 @@ impl Hasher for SequenceHasher {
 pub(super) struct Repeated;
 
 #[derive(Clone, Copy)]
-struct Slot {
+struct PeerRequest {
     sequence: u32,
     /// 0, which is no request: the slot is free.
     command: Command,
 }
 
-const FREE: Slot = Slot { sequence: 0, command: Command(0) };
+const FREE: PeerRequest = PeerRequest { sequence: 0, command: Command(0) };
 
-impl Slot {
+impl PeerRequest {
     fn is_free(self) -> bool {
         self.command == FREE.command
     }
@@ -61,7 +61,7 @@ pub(super) struct PeerRequests {
     limit: usize,
     len: usize,
     /// A power of two of slots; allocated with the first request.
-    slots: Vec<Slot>,
+    slots: Vec<PeerRequest>,
     /// Requests that found another one in their slot.
     crowded: HashMap<u32, Command, BuildHasherDefault<SequenceHasher>>,
 }
@@ -84,7 +84,7 @@ impl PeerRequests {
     /// Takes a request in. The caller has asked [`PeerRequests::is_full`].
     #[inline]
     pub(super) fn insert(&mut self, sequence: u32, command: Command) -> Result<(), Repeated> {
-        debug_assert!(!self.is_full() && !Slot { sequence, command }.is_free());
+        debug_assert!(!self.is_full() && !PeerRequest { sequence, command }.is_free());
         if self.command(sequence).is_some() {
             return Err(Repeated);
         }
@@ -93,7 +93,7 @@ impl PeerRequests {
         }
         let index = self.index(sequence);
         match self.slots.get_mut(index) {
-            Some(slot) if slot.is_free() => *slot = Slot { sequence, command },
+            Some(slot) if slot.is_free() => *slot = PeerRequest { sequence, command },
             _ => {
                 self.crowded.insert(sequence, command);
             }
@@ -135,7 +135,7 @@ impl PeerRequests {
         let count = (self.slots.len() * 2).max(SLOTS_MIN);
         let old = std::mem::replace(&mut self.slots, vec![FREE; count]);
         let crowded = std::mem::take(&mut self.crowded);
-        let crowded = crowded.into_iter().map(|(sequence, command)| Slot { sequence, command });
+        let crowded = crowded.into_iter().map(|(sequence, command)| PeerRequest { sequence, command });
         for request in old.into_iter().filter(|slot| !slot.is_free()).chain(crowded) {
             let index = self.index(request.sequence);
             match self.slots.get_mut(index) {

@@ -1,8 +1,10 @@
 //! Receiving half of a session, by PDU.
 
 use super::window::WindowEntry;
-use super::{Core, Event, PendingBind, Reason, Refused, Response, Role, State, Unbinding, may_send, state};
-use crate::error::{DecodeError, Problem};
+use super::{
+    Core, Event, PendingBind, Reason, Refused, Response, Role, SessionState, Unbinding, may_send, state,
+};
+use crate::error::{DecodeError, ParameterProblem};
 use crate::limits::{DESTINATIONS_MAX, HEADER_OCTETS, SHORT_MESSAGE_OCTETS_MAX};
 use crate::pdu::{
     AlertNotification, Bind, BindMode, BindResp, Body, Command, DataSm, DeliverSm, EnquireLink, Header,
@@ -142,12 +144,12 @@ impl Core {
     fn our_bind_refused<'b>(&mut self, status: Status) -> Event<'b> {
         self.bind = None;
         self.timers.bind_refused(self.now);
-        self.state = State::Open;
+        self.state = SessionState::Open;
         Event::BindRefused { status }
     }
 
     pub(super) fn bound(&mut self, mode: BindMode, version: Version) {
-        self.state = State::Bound(mode);
+        self.state = SessionState::Bound(mode);
         self.mode = mode;
         self.version = version;
         self.timers.bound(self.now);
@@ -190,7 +192,11 @@ impl Core {
             Role::Smsc => Role::Esme,
         };
         let ours = matches!(self.unbind, Unbinding::Draining | Unbinding::Asked { .. });
-        let state = if ours && self.state == State::Unbound { State::Bound(self.mode) } else { self.state };
+        let state = if ours && self.state == SessionState::Unbound {
+            SessionState::Bound(self.mode)
+        } else {
+            self.state
+        };
         may_send(peer, command, state)
     }
 
@@ -212,7 +218,7 @@ impl Core {
         if let Err(error) = Unbind::decode_body(header.command, body) {
             return Some(self.refuse_malformed(header, error));
         }
-        self.state = State::Unbound;
+        self.state = SessionState::Unbound;
         self.unbind = Unbinding::PeerAsked { sequence: header.sequence };
         self.timers.drain_from(self.now, self.config.drain);
         self.drain_further();
@@ -224,7 +230,7 @@ impl Core {
             return Some(self.refuse(header, Status::RINVBNDSTS, None));
         }
         let waiting = self.bind.is_some();
-        if waiting || !matches!(self.state, State::Open | State::Outbound) {
+        if waiting || !matches!(self.state, SessionState::Open | SessionState::Outbound) {
             return Some(self.refuse(header, Status::RALYBND, None));
         }
         match Bind::decode_body(header.command, body) {
@@ -251,7 +257,7 @@ impl Core {
             AlertNotification::decode_body(header.command, body).map(Event::Alert)
         };
         if matches!(event, Ok(Event::Outbind(_))) {
-            self.state = State::Outbound;
+            self.state = SessionState::Outbound;
         }
         Some(event.unwrap_or_else(|error| self.refuse_malformed(header, error)))
     }
@@ -335,7 +341,7 @@ impl Core {
         if self.version >= Version::V5_0 || short_message.len() <= SHORT_MESSAGE_OCTETS_MAX {
             return Ok(());
         }
-        let problem = Problem::TooLong { octets_max: SHORT_MESSAGE_OCTETS_MAX };
+        let problem = ParameterProblem::TooLong { octets_max: SHORT_MESSAGE_OCTETS_MAX };
         Err(DecodeError { status: Status::RINVMSGLEN, field: "short_message", problem })
     }
 
@@ -344,7 +350,7 @@ impl Core {
         if self.version >= Version::V5_0 || destinations <= DESTINATIONS_MAX {
             return Ok(());
         }
-        let problem = Problem::TooMany { limit: DESTINATIONS_MAX };
+        let problem = ParameterProblem::TooMany { limit: DESTINATIONS_MAX };
         Err(DecodeError { status: Status::RINVNUMDESTS, field: "number_of_dests", problem })
     }
 }

@@ -3,8 +3,8 @@
 #[cfg(doc)]
 use super::Event;
 use super::window::{WindowEntry, after};
-use super::{Core, PendingBind, REFUSED_BINDS_MAX, Reason, SendError, Session, State, may_send};
-use crate::error::{EncodeError, Problem};
+use super::{Core, PendingBind, REFUSED_BINDS_MAX, Reason, SendError, Session, SessionState, may_send};
+use crate::error::{EncodeError, ParameterProblem};
 use crate::pdu::{
     self, AlertNotification, Bind, BindResp, Body, BroadcastSmResp, Command, DataSm, DataSmResp, DeliverSm,
     DeliverSmResp, Outbind, Pdu, SubmitMultiResp, SubmitSm, SubmitSmResp, Version, encode_header,
@@ -53,7 +53,7 @@ impl Session {
     pub fn outbind(&mut self, outbind: &Outbind<'_>, now: Instant) -> Result<u32, SendError> {
         self.core.set_now(now);
         let sequence = self.core.send_unanswered(outbind)?;
-        self.core.state = State::Outbound;
+        self.core.state = SessionState::Outbound;
         Ok(sequence)
     }
 
@@ -145,9 +145,9 @@ impl Session {
     pub fn unbind(&mut self, now: Instant) {
         self.core.set_now(now);
         match self.core.state {
-            State::Bound(_) => self.core.begin_unbind(),
-            State::Open | State::Outbound => self.core.close(Reason::Aborted),
-            State::Unbound | State::Closed => {}
+            SessionState::Bound(_) => self.core.begin_unbind(),
+            SessionState::Open | SessionState::Outbound => self.core.close(Reason::Aborted),
+            SessionState::Unbound | SessionState::Closed => {}
         }
     }
 
@@ -195,7 +195,7 @@ impl Core {
 
     fn request<'a, B: Body<'a>>(&mut self, body: &B, token: u64) -> Result<u32, SendError> {
         let command = body.command();
-        if !matches!(self.state, State::Bound(_))
+        if !matches!(self.state, SessionState::Bound(_))
             || is_own(command)
             || !may_send(self.role, command, self.state)
         {
@@ -253,7 +253,7 @@ impl Core {
                 self.write_response(sequence, status, &BroadcastSmResp { message_id, tlvs })
             }
             Command::QUERY_SM | Command::QUERY_BROADCAST_SM => {
-                let problem = Problem::Missing;
+                let problem = ParameterProblem::Missing;
                 Err(SendError::Encode(EncodeError { field: "message_state", problem }))
             }
             _ => {

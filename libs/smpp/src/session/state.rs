@@ -5,7 +5,7 @@ use crate::pdu::{BindMode, Command};
 
 /// Where a session stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
+pub enum SessionState {
     /// Connected, not bound.
     Open,
     /// 5.0: the SMSC has connected and asked the ESME to bind.
@@ -21,13 +21,13 @@ pub enum State {
 /// One row: a command, and the states in which each side may send it.
 struct Row {
     command: Command,
-    esme: &'static [Wanted],
-    smsc: &'static [Wanted],
+    esme: &'static [StateColumn],
+    smsc: &'static [StateColumn],
 }
 
 /// A column of the table.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum StateColumn {
     Open,
     Outbound,
     /// Bound so that the ESME submits.
@@ -37,9 +37,9 @@ enum Wanted {
     Unbound,
 }
 
-use Wanted::{Open, Outbound, Receives, Transmits, Unbound};
+use StateColumn::{Open, Outbound, Receives, Transmits, Unbound};
 
-const fn row(command: Command, esme: &'static [Wanted], smsc: &'static [Wanted]) -> Row {
+const fn row(command: Command, esme: &'static [StateColumn], smsc: &'static [StateColumn]) -> Row {
     Row { command, esme, smsc }
 }
 
@@ -94,7 +94,7 @@ pub(super) fn is_request(command: Command) -> bool {
 /// Whether `sender` may send the request `command` in `state`.
 #[must_use]
 #[inline]
-pub fn may_send(sender: Role, command: Command, state: State) -> bool {
+pub fn may_send(sender: Role, command: Command, state: SessionState) -> bool {
     let Some(row) = TABLE.iter().find(|row| row.command == command) else {
         return false;
     };
@@ -103,9 +103,11 @@ pub fn may_send(sender: Role, command: Command, state: State) -> bool {
         Role::Smsc => row.smsc,
     };
     wanted.iter().any(|wanted| match (wanted, state) {
-        (Open, State::Open) | (Outbound, State::Outbound) | (Unbound, State::Unbound) => true,
-        (Transmits, State::Bound(mode)) => mode.transmits(),
-        (Receives, State::Bound(mode)) => mode.receives(),
+        (Open, SessionState::Open)
+        | (Outbound, SessionState::Outbound)
+        | (Unbound, SessionState::Unbound) => true,
+        (Transmits, SessionState::Bound(mode)) => mode.transmits(),
+        (Receives, SessionState::Bound(mode)) => mode.receives(),
         _ => false,
     })
 }

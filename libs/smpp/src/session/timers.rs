@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// What is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Due {
+pub(super) enum SessionTimer {
     /// Not bound in time.
     SessionInit,
     /// Our bind was not answered in time.
@@ -120,22 +120,22 @@ impl Timers {
     }
 
     /// The next deadline, and what is due then. The gravest comes first where several are due.
-    pub(super) fn next(&self) -> Option<(Instant, Due)> {
+    pub(super) fn next(&self) -> Option<(Instant, SessionTimer)> {
         let enquire = match (self.bound, self.enquired) {
-            (true, Some(sent)) => Some((sent + self.response, Due::LinkDead)),
-            (true, None) => self.enquire_link.map(|silence| (self.heard + silence, Due::Enquire)),
+            (true, Some(sent)) => Some((sent + self.response, SessionTimer::LinkDead)),
+            (true, None) => self.enquire_link.map(|silence| (self.heard + silence, SessionTimer::Enquire)),
             (false, _) => None,
         };
         let draining = self.drain.is_some() || self.unbind.is_some();
         let inactive = self.inactivity.filter(|_| self.bound && !draining);
         let due = [
-            self.write_stall.map(|at| (at, Due::WriteStall)),
-            self.session_init.map(|at| (at, Due::SessionInit)),
-            self.bind.map(|at| (at, Due::Bind)),
-            self.unbind.map(|at| (at, Due::Unbind)),
-            self.drain.map(|at| (at, Due::Drain)),
+            self.write_stall.map(|at| (at, SessionTimer::WriteStall)),
+            self.session_init.map(|at| (at, SessionTimer::SessionInit)),
+            self.bind.map(|at| (at, SessionTimer::Bind)),
+            self.unbind.map(|at| (at, SessionTimer::Unbind)),
+            self.drain.map(|at| (at, SessionTimer::Drain)),
             enquire,
-            inactive.map(|idle| (self.active + idle, Due::Inactive)),
+            inactive.map(|idle| (self.active + idle, SessionTimer::Inactive)),
         ];
         due.into_iter().flatten().min_by_key(|(at, _)| *at)
     }

@@ -13,7 +13,7 @@ pub const WAIT: Duration = Duration::from_secs(300);
 
 /// Whose message a part belongs to: parts are of one message only when all of this is equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct ConcatKey {
     /// The phone.
     pub source: Box<[u8]>,
     /// The number it was sent to.
@@ -41,7 +41,7 @@ pub enum Joined<P> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incomplete<P> {
     /// Whose it was.
-    pub key: Key,
+    pub key: ConcatKey,
     /// The parts by number, `None` for the missing.
     pub parts: Vec<Option<P>>,
 }
@@ -57,9 +57,9 @@ struct Set<P> {
 /// Keeps parts until their message is complete. `P` is whatever a part is to the caller; its octets are
 /// counted.
 pub struct Joiner<P> {
-    sets: HashMap<Key, Set<P>>,
+    sets: HashMap<ConcatKey, Set<P>>,
     /// Sets in order of their birth, the finished ones too until they come to the front.
-    by_age: VecDeque<(Instant, u64, Key)>,
+    by_age: VecDeque<(Instant, u64, ConcatKey)>,
     given_up: VecDeque<Incomplete<P>>,
     wait: Duration,
     sets_max: usize,
@@ -104,7 +104,8 @@ impl<P: AsRef<[u8]>> Joiner<P> {
             return Joined::Complete(vec![part]);
         }
         let Concatenation { reference, total, number, wide } = place;
-        let key = Key { source: source.into(), destination: destination.into(), reference, wide, total };
+        let key =
+            ConcatKey { source: source.into(), destination: destination.into(), reference, wide, total };
         let octets = part.as_ref().len();
         let set = match self.sets.get_mut(&key) {
             Some(set) => set,
@@ -156,7 +157,7 @@ impl<P: AsRef<[u8]>> Joiner<P> {
         self.sets.len()
     }
 
-    fn begin(&mut self, key: &Key, now: Instant) -> &mut Set<P> {
+    fn begin(&mut self, key: &ConcatKey, now: Instant) -> &mut Set<P> {
         self.births += 1;
         let birth = self.births;
         self.by_age.push_back((now, birth, key.clone()));
@@ -165,7 +166,7 @@ impl<P: AsRef<[u8]>> Joiner<P> {
         self.sets.entry(key.clone()).or_insert(set)
     }
 
-    fn take(&mut self, key: &Key) -> Option<Set<P>> {
+    fn take(&mut self, key: &ConcatKey) -> Option<Set<P>> {
         let set = self.sets.remove(key)?;
         self.octets -= set.octets;
         Some(set)

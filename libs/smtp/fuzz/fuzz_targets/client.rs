@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use smtp::client::{Client, Event, Input, Options, Timeouts, Tls, Transaction};
+use smtp::client::{ClientOptions, Input, SmtpClient, SmtpClientEvent, Timeouts, TlsMode, Transaction};
 use smtp::path::Path;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let mut now = Instant::now();
-    let mut client = Client::new(options(choices), now);
+    let mut client = SmtpClient::new(options(choices), now);
     if choices & 8 != 0 {
         // The session is open, so that the fuzzer need not find out how.
         let chunking = if choices & 16 != 0 { "250-CHUNKING\r\n" } else { "" };
@@ -41,10 +41,10 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(client.poll_transmit().is_empty() && client.poll_timeout().is_none());
 });
 
-fn options(choices: u8) -> Options {
-    Options {
+fn options(choices: u8) -> ClientOptions {
+    ClientOptions {
         hello: "fuzz".to_owned(),
-        tls: if choices & 1 != 0 { Tls::StartTls } else { Tls::None },
+        tls: if choices & 1 != 0 { TlsMode::StartTls } else { TlsMode::None },
         credentials: (choices & 2 != 0).then(|| ("name".to_owned(), "password".to_owned())),
         window: if choices & 4 != 0 { 4 } else { 1 },
         timeouts: Timeouts::default(),
@@ -72,17 +72,17 @@ impl Book {
         }
     }
 
-    fn take_events(&mut self, client: &mut Client, now: Instant) {
+    fn take_events(&mut self, client: &mut SmtpClient, now: Instant) {
         while let Some(event) = client.poll_event() {
             assert_eq!(self.ends, 0, "nothing follows the end");
             match event {
-                Event::StartTls => client.handle_input(now, Input::Secured),
-                Event::Ready(_) => {}
-                Event::Done { id, .. } => {
+                SmtpClientEvent::StartTls => client.handle_input(now, Input::Secured),
+                SmtpClientEvent::Ready(_) => {}
+                SmtpClientEvent::Done { id, .. } => {
                     assert!(id < self.submitted as u64 && !self.done.contains(&id), "one verdict each");
                     self.done.push(id);
                 }
-                Event::Closed(_) => self.ends += 1,
+                SmtpClientEvent::Closed(_) => self.ends += 1,
             }
         }
     }

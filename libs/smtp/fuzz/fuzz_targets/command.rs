@@ -3,11 +3,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use smtp::path::Path;
-use smtp::server::Command;
+use smtp::server::SmtpCommand;
 
 fuzz_target!(|bytes: &[u8]| {
-    match Command::parse(bytes) {
-        Ok(Command::Mail { from: path, .. } | Command::Rcpt { to: path }) => {
+    match SmtpCommand::parse(bytes) {
+        Ok(SmtpCommand::Mail { from: path, .. } | SmtpCommand::Rcpt { to: path }) => {
             assert!(!path.contains(|c: char| c.is_control() || c == '<' || c == '>'));
         }
         Ok(_) => {}
@@ -19,6 +19,6 @@ fuzz_target!(|bytes: &[u8]| {
     // A local part that looks like a source route is dropped by a reader: RFC 5321 appendix C.
     if !(path.as_str().starts_with('@') && path.as_str().contains(':')) {
         let line = format!("RCPT TO:<{}>", path.as_str());
-        assert_eq!(Command::parse(line.as_bytes()), Ok(Command::Rcpt { to: path.as_str() }));
+        assert_eq!(SmtpCommand::parse(line.as_bytes()), Ok(SmtpCommand::Rcpt { to: path.as_str() }));
     }
 });

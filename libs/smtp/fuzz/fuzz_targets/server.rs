@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use smtp::server::{Disposition, Event, Limits, Options, RecipientPolicy, Server};
+use smtp::server::{Disposition, RecipientPolicy, ServerOptions, SessionLimits, SmtpServer, SmtpServerEvent};
 use std::time::{Duration, Instant};
 
 struct Boxes;
@@ -21,10 +21,11 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&[choices, cut], rest)) = bytes.split_first_chunk::<2>() else {
         return;
     };
-    let limits = Limits { mail_octets_max: 100, recipients_max: 3, errors_max: 50, ..Limits::default() };
-    let options = Options { hostname: "x".to_owned(), software: "fuzz", limits };
+    let limits =
+        SessionLimits { mail_octets_max: 100, recipients_max: 3, errors_max: 50, ..SessionLimits::default() };
+    let options = ServerOptions { hostname: "x".to_owned(), software: "fuzz", limits };
     let mut now = Instant::now();
-    let mut server = Server::new(options, Boxes, now);
+    let mut server = SmtpServer::new(options, Boxes, now);
     if choices & 1 != 0 {
         // The transaction is begun, so that the fuzzer need not find out how.
         server.handle_input(now, b"EHLO y\r\nMAIL FROM:<>\r\nRCPT TO:<1@x>\r\nDATA\r\n");
@@ -37,7 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
         if server.wants_input() || was_finished {
             server.handle_input(now, piece);
         }
-        if let Some(Event::Mail(mail)) = server.poll_event() {
+        if let Some(SmtpServerEvent::Mail(mail)) = server.poll_event() {
             assert!((1..=3).contains(&mail.recipients.len()) && mail.octets.len() <= 100);
             assert!(server.poll_event().is_none() && !server.wants_input());
             server.finish_mail(now, Disposition::Accepted);

@@ -1,13 +1,13 @@
 //! SMTP client machine (RFC 5321): octets and instants in, octets, verdicts and deadlines out.
 //!
-//! Five verbs: [`Client::handle_input`], [`Client::handle_timeout`], [`Client::poll_transmit`],
-//! [`Client::poll_timeout`], [`Client::poll_event`]. After any call that takes `now`, the three polls may
-//! answer differently. The caller reports the octets it wrote ([`Input::Sent`]), since only a written message
-//! can be unknown.
+//! Five verbs: [`SmtpClient::handle_input`], [`SmtpClient::handle_timeout`], [`SmtpClient::poll_transmit`],
+//! [`SmtpClient::poll_timeout`], [`SmtpClient::poll_event`]. After any call that takes `now`, the three polls
+//! may answer differently. The caller reports the octets it wrote ([`Input::Sent`]), since only a written
+//! message can be unknown.
 //!
 //! Invariants worth naming:
-//! - Every transaction taken by [`Client::submit`] gets exactly one verdict, at the latest with
-//!   [`Event::Closed`].
+//! - Every transaction taken by [`SmtpClient::submit`] gets exactly one verdict, at the latest with
+//!   [`SmtpClientEvent::Closed`].
 //! - `Unknown` is the verdict only of a transaction whose end was written and that got no reply; `NotTried`
 //!   only of one whose end was not, or that the server declared not carried out (421 on an earlier command).
 //! - No octet of a transaction can end a command or a message early: see [`Path`](crate::path::Path) and
@@ -32,11 +32,11 @@ use std::time::{Duration, Instant};
 
 /// Settings of a session.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ClientOptions {
     /// The client's name in EHLO: a domain, or an address in square brackets (RFC 5321 §4.1.1.1).
     pub hello: String,
     /// When the connection is secured.
-    pub tls: Tls,
+    pub tls: TlsMode,
     /// Name and password for AUTH PLAIN or LOGIN (RFC 4954); without them AUTH is not used.
     pub credentials: Option<(String, String)>,
     /// Transactions in flight at most: reached with CHUNKING and PIPELINING; 2 with PIPELINING alone, else 1.
@@ -47,7 +47,7 @@ pub struct Options {
 
 /// When a connection is secured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tls {
+pub enum TlsMode {
     /// Never.
     None,
     /// By STARTTLS, or the session fails (RFC 3207).
@@ -89,9 +89,9 @@ impl Default for Timeouts {
 pub enum Input<'a> {
     /// Octets of the server, in the order they came, cut anywhere.
     Octets(&'a [u8]),
-    /// So many octets of [`Client::poll_transmit`] were written; more than were pending is a panic.
+    /// So many octets of [`SmtpClient::poll_transmit`] were written; more than were pending is a panic.
     Sent(usize),
-    /// The handshake asked for by [`Event::StartTls`] is done.
+    /// The handshake asked for by [`SmtpClientEvent::StartTls`] is done.
     Secured,
     /// The connection is gone, with the reason.
     Lost(&'a str),
@@ -99,7 +99,7 @@ pub enum Input<'a> {
 
 /// Event for the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum SmtpClientEvent {
     /// The connection is to be secured, followed by [`Input::Secured`]. Nothing may be written before.
     StartTls,
     /// Transactions may be submitted.
@@ -148,7 +148,7 @@ impl Failure {
 
 /// Phase of a session.
 #[derive(Debug)]
-enum Phase {
+enum SessionPhase {
     Opening(Opening),
     Open(Pipeline),
     /// QUIT was written.
@@ -158,26 +158,26 @@ enum Phase {
 
 /// Session of a client with one server.
 #[derive(Debug)]
-pub struct Client {
-    options: Options,
-    phase: Phase,
+pub struct SmtpClient {
+    options: ClientOptions,
+    phase: SessionPhase,
     extensions: Extensions,
     encrypted: bool,
     quit_wanted: bool,
     replies: ReplyReader,
     out: Outbox,
     deadline: Option<Instant>,
-    events: std::collections::VecDeque<Event>,
+    events: std::collections::VecDeque<SmtpClientEvent>,
 }
 
-impl Client {
+impl SmtpClient {
     /// A session over a connection just made.
-    pub fn new(options: Options, now: Instant) -> Client {
+    pub fn new(options: ClientOptions, now: Instant) -> SmtpClient {
         let deadline = now + options.timeouts.greeting;
-        Client {
-            encrypted: options.tls == Tls::Implicit,
+        SmtpClient {
+            encrypted: options.tls == TlsMode::Implicit,
             options,
-            phase: Phase::Opening(Opening::Greeting),
+            phase: SessionPhase::Opening(Opening::Greeting),
             extensions: Extensions::default(),
             quit_wanted: false,
             replies: ReplyReader::default(),
@@ -190,7 +190,7 @@ impl Client {
     /// Number of transactions that may be submitted now; each begins at once. May grow with any input.
     pub fn room(&self) -> usize {
         match &self.phase {
-            Phase::Open(pipeline) if !self.quit_wanted => pipeline.room(&self.out),
+            SessionPhase::Open(pipeline) if !self.quit_wanted => pipeline.room(&self.out),
             _ => 0,
         }
     }
@@ -198,16 +198,16 @@ impl Client {
     /// No transaction is under way.
     pub fn is_idle(&self) -> bool {
         match &self.phase {
-            Phase::Open(pipeline) => pipeline.is_idle(),
+            SessionPhase::Open(pipeline) => pipeline.is_idle(),
             _ => true,
         }
     }
 
-    /// Takes a transaction. One without [`Client::room`] comes back as not tried.
+    /// Takes a transaction. One without [`SmtpClient::room`] comes back as not tried.
     pub fn submit(&mut self, now: Instant, transaction: Transaction) {
         let room = self.room();
         match &mut self.phase {
-            Phase::Open(pipeline) if room > 0 => {
+            SessionPhase::Open(pipeline) if room > 0 => {
                 let silent = pipeline.awaits(&self.options.timeouts).is_none();
                 pipeline.submit(transaction, &mut self.out);
                 if silent {
@@ -217,7 +217,7 @@ impl Client {
             }
             _ => {
                 let text = "the session has no room".to_owned();
-                self.events.push_back(Event::Done {
+                self.events.push_back(SmtpClientEvent::Done {
                     id: transaction.id,
                     verdict: Verdict::NotTried { text, suspect: false },
                 });
@@ -229,15 +229,15 @@ impl Client {
     pub fn quit(&mut self, now: Instant) {
         self.quit_wanted = true;
         match &self.phase {
-            Phase::Open(_) => self.quit_when_idle(now),
-            Phase::Opening(_) => self.close(Ok(())),
-            Phase::Quitting | Phase::Closed => {}
+            SessionPhase::Open(_) => self.quit_when_idle(now),
+            SessionPhase::Opening(_) => self.close(Ok(())),
+            SessionPhase::Quitting | SessionPhase::Closed => {}
         }
     }
 
-    /// Takes an input; does nothing after [`Event::Closed`].
+    /// Takes an input; does nothing after [`SmtpClientEvent::Closed`].
     pub fn handle_input(&mut self, now: Instant, input: Input<'_>) {
-        if matches!(self.phase, Phase::Closed) {
+        if matches!(self.phase, SessionPhase::Closed) {
             return;
         }
         match input {
@@ -247,25 +247,25 @@ impl Client {
             }
             Input::Sent(octets) => self.out.sent(octets),
             Input::Secured => self.handle_secured(now),
-            Input::Lost(_) if matches!(self.phase, Phase::Quitting) => self.close(Ok(())),
+            Input::Lost(_) if matches!(self.phase, SessionPhase::Quitting) => self.close(Ok(())),
             Input::Lost(why) => self.close(Err(Failure::lost(why))),
         }
     }
 
-    /// Ends a session whose reply is late; does nothing before [`Client::poll_timeout`].
+    /// Ends a session whose reply is late; does nothing before [`SmtpClient::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.deadline.is_none_or(|deadline| now < deadline) {
             return;
         }
         let timeouts = &self.options.timeouts;
         let failure = match &self.phase {
-            Phase::Opening(opening) => Failure::timeout(opening.stage(), opening.timeout(timeouts)),
-            Phase::Open(pipeline) => match pipeline.awaits(timeouts) {
+            SessionPhase::Opening(opening) => Failure::timeout(opening.stage(), opening.timeout(timeouts)),
+            SessionPhase::Open(pipeline) => match pipeline.awaits(timeouts) {
                 Some((stage, waited)) => Failure::timeout(stage, waited),
                 None => return,
             },
-            Phase::Quitting => return self.close(Ok(())),
-            Phase::Closed => return,
+            SessionPhase::Quitting => return self.close(Ok(())),
+            SessionPhase::Closed => return,
         };
         self.close(Err(failure));
     }
@@ -275,13 +275,13 @@ impl Client {
         self.out.pending()
     }
 
-    /// When to call [`Client::handle_timeout`]; may change with any other call.
+    /// When to call [`SmtpClient::handle_timeout`]; may change with any other call.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.deadline
     }
 
     /// The next event; poll until there is none after each call.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub fn poll_event(&mut self) -> Option<SmtpClientEvent> {
         self.events.pop_front()
     }
 
@@ -298,7 +298,7 @@ impl Client {
             if let Err(failure) = result {
                 self.close(Err(failure));
             }
-            if matches!(self.phase, Phase::Closed) {
+            if matches!(self.phase, SessionPhase::Closed) {
                 return;
             }
         }
@@ -312,7 +312,7 @@ impl Client {
 
     fn handle_reply(&mut self, reply: &Reply) -> Result<(), Failure> {
         match &mut self.phase {
-            Phase::Opening(opening) => {
+            SessionPhase::Opening(opening) => {
                 let opening = *opening;
                 let next = opening.handle(
                     reply,
@@ -323,12 +323,12 @@ impl Client {
                 )?;
                 self.go(next)
             }
-            Phase::Open(pipeline) => pipeline.handle(reply, &mut self.out),
-            Phase::Quitting => {
+            SessionPhase::Open(pipeline) => pipeline.handle(reply, &mut self.out),
+            SessionPhase::Quitting => {
                 self.close(Ok(()));
                 Ok(())
             }
-            Phase::Closed => Ok(()),
+            SessionPhase::Closed => Ok(()),
         }
     }
 
@@ -342,13 +342,13 @@ impl Client {
                         "octets in plain text follow its reply".to_owned(),
                     ));
                 }
-                self.phase = Phase::Opening(Opening::Securing);
-                self.events.push_back(Event::StartTls);
+                self.phase = SessionPhase::Opening(Opening::Securing);
+                self.events.push_back(SmtpClientEvent::StartTls);
             }
-            Next::Opening(opening) => self.phase = Phase::Opening(opening),
+            Next::Opening(opening) => self.phase = SessionPhase::Opening(opening),
             Next::Ready => {
-                self.phase = Phase::Open(Pipeline::new(self.extensions, self.options.window));
-                self.events.push_back(Event::Ready(self.extensions));
+                self.phase = SessionPhase::Open(Pipeline::new(self.extensions, self.options.window));
+                self.events.push_back(SmtpClientEvent::Ready(self.extensions));
             }
         }
         Ok(())
@@ -356,20 +356,22 @@ impl Client {
 
     /// What the server said before is forgotten: it was not protected (RFC 3207 §4.2).
     fn handle_secured(&mut self, now: Instant) {
-        if !matches!(self.phase, Phase::Opening(Opening::Securing)) {
+        if !matches!(self.phase, SessionPhase::Opening(Opening::Securing)) {
             return;
         }
         self.encrypted = true;
         self.extensions = Extensions::default();
         if let Next::Opening(opening) = opening::ehlo(&self.options, &mut self.out) {
-            self.phase = Phase::Opening(opening);
+            self.phase = SessionPhase::Opening(opening);
         }
         self.restart_timer(now);
     }
 
     fn fetch_verdicts(&mut self) {
-        if let Phase::Open(pipeline) = &mut self.phase {
-            self.events.extend(pipeline.verdicts.drain(..).map(|(id, verdict)| Event::Done { id, verdict }));
+        if let SessionPhase::Open(pipeline) = &mut self.phase {
+            self.events.extend(
+                pipeline.verdicts.drain(..).map(|(id, verdict)| SmtpClientEvent::Done { id, verdict }),
+            );
         }
     }
 
@@ -377,25 +379,25 @@ impl Client {
     fn restart_timer(&mut self, now: Instant) {
         let timeouts = &self.options.timeouts;
         let wait = match &self.phase {
-            Phase::Opening(opening) => Some(opening.timeout(timeouts)),
-            Phase::Open(pipeline) => pipeline.awaits(timeouts).map(|(_, wait)| wait),
-            Phase::Quitting => Some(timeouts.quit),
-            Phase::Closed => None,
+            SessionPhase::Opening(opening) => Some(opening.timeout(timeouts)),
+            SessionPhase::Open(pipeline) => pipeline.awaits(timeouts).map(|(_, wait)| wait),
+            SessionPhase::Quitting => Some(timeouts.quit),
+            SessionPhase::Closed => None,
         };
         self.deadline = wait.map(|wait| now + wait);
     }
 
     fn quit_when_idle(&mut self, now: Instant) {
-        if matches!(&self.phase, Phase::Open(pipeline) if pipeline.is_idle()) {
+        if matches!(&self.phase, SessionPhase::Open(pipeline) if pipeline.is_idle()) {
             self.out.push(b"QUIT\r\n");
-            self.phase = Phase::Quitting;
+            self.phase = SessionPhase::Quitting;
             self.restart_timer(now);
         }
     }
 
     /// Gives every transaction its verdict and ends.
     fn close(&mut self, end: Result<(), Failure>) {
-        if let Phase::Open(pipeline) = &mut self.phase {
+        if let SessionPhase::Open(pipeline) = &mut self.phase {
             let (closing, why) = match &end {
                 Ok(()) => (false, "the session was closed"),
                 Err(failure) => (failure.closing, failure.text.as_str()),
@@ -403,9 +405,9 @@ impl Client {
             pipeline.lost(self.out.written(), closing, why);
             self.fetch_verdicts();
         }
-        self.phase = Phase::Closed;
+        self.phase = SessionPhase::Closed;
         self.deadline = None;
         self.out.abandon();
-        self.events.push_back(Event::Closed(end));
+        self.events.push_back(SmtpClientEvent::Closed(end));
     }
 }

@@ -1,7 +1,7 @@
 //! Opening of a session: greeting, EHLO, STARTTLS, EHLO again, AUTH (RFC 5321 §3.1, RFC 3207, RFC 4954).
 
 use super::outbox::Outbox;
-use super::{Failure, Options, Timeouts, Tls};
+use super::{ClientOptions, Failure, Timeouts, TlsMode};
 use crate::extensions::Extensions;
 use crate::reply::{Class, Reply};
 use base64::Engine as _;
@@ -65,7 +65,7 @@ impl Opening {
     pub fn handle(
         self,
         reply: &Reply,
-        options: &Options,
+        options: &ClientOptions,
         encrypted: bool,
         extensions: &mut Extensions,
         out: &mut Outbox,
@@ -102,19 +102,19 @@ impl Opening {
 }
 
 /// Writes `EHLO`: at the beginning, and again when the connection is secure.
-pub fn ehlo(options: &Options, out: &mut Outbox) -> Next {
+pub fn ehlo(options: &ClientOptions, out: &mut Outbox) -> Next {
     out.push(format!("EHLO {}\r\n", options.hello).as_bytes());
     Next::Opening(Opening::Ehlo)
 }
 
 /// The hello is done: secure the connection, then say who we are, then begin.
 fn after_hello(
-    options: &Options,
+    options: &ClientOptions,
     encrypted: bool,
     extensions: &Extensions,
     out: &mut Outbox,
 ) -> Result<Next, Failure> {
-    if options.tls == Tls::StartTls && !encrypted {
+    if options.tls == TlsMode::StartTls && !encrypted {
         if !extensions.start_tls {
             return Err(Failure::peer(
                 "STARTTLS",

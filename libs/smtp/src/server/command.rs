@@ -5,7 +5,7 @@ use crate::path::read_bracketed;
 
 /// One command with the parameters that the server offers; points into its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Command<'a> {
+pub enum SmtpCommand<'a> {
     /// `EHLO`; the client's name is not used.
     Ehlo,
     /// `HELO`.
@@ -42,37 +42,37 @@ const UNKNOWN: CommandError = CommandError(replies::NOT_A_COMMAND);
 const SYNTAX: CommandError = CommandError(replies::NO_ADDRESS);
 const PARAMETER: CommandError = CommandError(replies::UNKNOWN_PARAMETER);
 
-impl<'a> Command<'a> {
+impl<'a> SmtpCommand<'a> {
     /// Reads a line without its CRLF: the verb in any case, UTF-8 (RFC 6531 §3.3).
     ///
     /// # Errors
     /// The reply to an unknown verb, a path without brackets, a parameter that was not offered.
-    pub fn parse(line: &'a [u8]) -> Result<Command<'a>, CommandError> {
+    pub fn parse(line: &'a [u8]) -> Result<SmtpCommand<'a>, CommandError> {
         let line = std::str::from_utf8(line).map_err(|_| UNKNOWN)?.trim_end();
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         match verb.to_ascii_uppercase().as_str() {
-            "EHLO" => Ok(Command::Ehlo),
-            "HELO" => Ok(Command::Helo),
+            "EHLO" => Ok(SmtpCommand::Ehlo),
+            "HELO" => Ok(SmtpCommand::Helo),
             "MAIL" => parse_mail(rest),
             "RCPT" => {
                 let (to, parameters) = parse_path(rest, "TO:")?;
                 match (to.is_empty(), parameters.is_empty()) {
                     (true, _) => Err(SYNTAX),
                     (_, false) => Err(PARAMETER),
-                    _ => Ok(Command::Rcpt { to }),
+                    _ => Ok(SmtpCommand::Rcpt { to }),
                 }
             }
-            "DATA" => Ok(Command::Data),
-            "RSET" => Ok(Command::Rset),
-            "NOOP" => Ok(Command::Noop),
-            "VRFY" | "EXPN" => Ok(Command::Verify),
-            "QUIT" => Ok(Command::Quit),
+            "DATA" => Ok(SmtpCommand::Data),
+            "RSET" => Ok(SmtpCommand::Rset),
+            "NOOP" => Ok(SmtpCommand::Noop),
+            "VRFY" | "EXPN" => Ok(SmtpCommand::Verify),
+            "QUIT" => Ok(SmtpCommand::Quit),
             _ => Err(UNKNOWN),
         }
     }
 }
 
-fn parse_mail(rest: &str) -> Result<Command<'_>, CommandError> {
+fn parse_mail(rest: &str) -> Result<SmtpCommand<'_>, CommandError> {
     let (from, parameters) = parse_path(rest, "FROM:")?;
     let mut size = 0;
     for parameter in parameters.split_ascii_whitespace() {
@@ -84,7 +84,7 @@ fn parse_mail(rest: &str) -> Result<Command<'_>, CommandError> {
             _ => return Err(PARAMETER),
         }
     }
-    Ok(Command::Mail { from, size })
+    Ok(SmtpCommand::Mail { from, size })
 }
 
 /// `FROM:<local@domain>`: the address, and the parameters behind it. Blanks before the bracket are let pass.
@@ -107,21 +107,21 @@ mod tests {
 
     #[test]
     fn commands_are_read_in_any_case_with_the_parameters_that_were_offered() {
-        let mail = |from, size| Command::Mail { from, size };
-        let rcpt = |to| Command::Rcpt { to };
+        let mail = |from, size| SmtpCommand::Mail { from, size };
+        let rcpt = |to| SmtpCommand::Rcpt { to };
         for (line, expected) in [
-            ("ehlo mx.test", Ok(Command::Ehlo)),
-            ("HELO", Ok(Command::Helo)),
+            ("ehlo mx.test", Ok(SmtpCommand::Ehlo)),
+            ("HELO", Ok(SmtpCommand::Helo)),
             ("MAIL FROM:<>", Ok(mail("", 0))),
             ("mail from:<a@b.se> size=12 BODY=8bitmime SMTPUTF8", Ok(mail("a@b.se", 12))),
             ("MAIL FROM: <a@b.se>", Ok(mail("a@b.se", 0))),
             ("RCPT TO:<@one,@two:a@b.se>", Ok(rcpt("a@b.se"))),
             ("RCPT TO:<åsa@b.se>", Ok(rcpt("åsa@b.se"))),
-            ("DATA", Ok(Command::Data)),
-            ("rset", Ok(Command::Rset)),
-            ("NOOP hello", Ok(Command::Noop)),
-            ("VRFY root", Ok(Command::Verify)),
-            ("QUIT ", Ok(Command::Quit)),
+            ("DATA", Ok(SmtpCommand::Data)),
+            ("rset", Ok(SmtpCommand::Rset)),
+            ("NOOP hello", Ok(SmtpCommand::Noop)),
+            ("VRFY root", Ok(SmtpCommand::Verify)),
+            ("QUIT ", Ok(SmtpCommand::Quit)),
             ("MAIL FROM:a@b.se", Err(SYNTAX)),
             ("MAIL TO:<a@b.se>", Err(SYNTAX)),
             ("MAIL", Err(SYNTAX)),
@@ -135,9 +135,9 @@ mod tests {
             ("GET / HTTP/1.1", Err(UNKNOWN)),
             ("", Err(UNKNOWN)),
         ] {
-            assert_eq!(Command::parse(line.as_bytes()), expected, "{line:?}");
+            assert_eq!(SmtpCommand::parse(line.as_bytes()), expected, "{line:?}");
         }
-        assert_eq!(Command::parse(b"MAIL FROM:<\xff@b.se>"), Err(UNKNOWN));
+        assert_eq!(SmtpCommand::parse(b"MAIL FROM:<\xff@b.se>"), Err(UNKNOWN));
     }
     proptest! {
         /// Any line: what is read of a path has no control, no bracket, and stands in the line.
@@ -148,8 +148,8 @@ mod tests {
                 "(?i)(mail from|rcpt to): ?<[a-zå@:, <>.\\x00-\\x1f]{0,20}> ?[a-z0-9=< ]{0,20}".prop_map(String::into_bytes),
             ],
         ) {
-            match Command::parse(&line) {
-                Ok(Command::Mail { from: path, .. } | Command::Rcpt { to: path }) => {
+            match SmtpCommand::parse(&line) {
+                Ok(SmtpCommand::Mail { from: path, .. } | SmtpCommand::Rcpt { to: path }) => {
                     prop_assert!(!path.contains(|c: char| c.is_control() || c == '<' || c == '>'));
                     prop_assert!(String::from_utf8_lossy(&line).contains(path));
                 }

@@ -1,8 +1,8 @@
 //! SMTP server machine (RFC 5321): octets and instants in, octets, whole mails and deadlines out.
 //!
 //! Nothing is relayed and nothing is stored: a [`RecipientPolicy`] decides which addresses are taken, and a
-//! whole mail is an [`Event`]. Its reply waits for [`Server::finish_mail`], and no octet behind it is read
-//! before.
+//! whole mail is an [`SmtpServerEvent`]. Its reply waits for [`SmtpServer::finish_mail`], and no octet behind
+//! it is read before.
 //!
 //! Offered are PIPELINING (RFC 2920), SIZE (RFC 1870), 8BITMIME (RFC 6152), SMTPUTF8 (RFC 6531) and
 //! ENHANCEDSTATUSCODES (RFC 2034); neither STARTTLS nor AUTH.
@@ -12,7 +12,7 @@ mod replies;
 #[cfg(test)]
 mod tests;
 
-pub use command::{Command, CommandError};
+pub use command::{CommandError, SmtpCommand};
 
 use crate::content::DataReader;
 use crate::extensions::Extensions;
@@ -26,18 +26,18 @@ const OUTPUT_OCTETS_MAX: usize = 64 * 1024;
 
 /// Settings of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct ServerOptions {
     /// Its name in the greeting and in the reply to EHLO: a domain (RFC 5321 §4.2).
     pub hostname: String,
     /// Product name behind the word ESMTP of the greeting.
     pub software: &'static str,
     /// Limits of one session.
-    pub limits: Limits,
+    pub limits: SessionLimits,
 }
 
 /// Limits of one session; what is over one gets its reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct SessionLimits {
     /// Octets of a mail at most, without stuffed dots; offered as SIZE (RFC 1870). 1 MiB by default.
     pub mail_octets_max: usize,
     /// Recipients of a mail at most: 100 by default, as RFC 5321 §4.5.3.1.8 asks of a server for everybody.
@@ -52,9 +52,9 @@ pub struct Limits {
     pub mail_within: Duration,
 }
 
-impl Default for Limits {
+impl Default for SessionLimits {
     fn default() -> Self {
-        Limits {
+        SessionLimits {
             mail_octets_max: 1024 * 1024,
             recipients_max: 100,
             errors_max: 10,
@@ -82,14 +82,14 @@ pub struct Mail<R> {
     pub from: String,
     /// At least one.
     pub recipients: Vec<R>,
-    /// Headers and body, without stuffed dots, at most [`Limits::mail_octets_max`].
+    /// Headers and body, without stuffed dots, at most [`SessionLimits::mail_octets_max`].
     pub octets: Vec<u8>,
 }
 
 /// Event for the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event<R> {
-    /// A whole mail came; its reply waits for [`Server::finish_mail`].
+pub enum SmtpServerEvent<R> {
+    /// A whole mail came; its reply waits for [`SmtpServer::finish_mail`].
     Mail(Mail<R>),
 }
 
@@ -106,7 +106,7 @@ pub enum Disposition {
 
 /// Meaning of the next octets.
 #[derive(Debug)]
-enum State {
+enum InputState {
     Commands,
     Data(DataReader),
     /// None are read: the caller has a mail.
@@ -115,10 +115,10 @@ enum State {
 }
 
 /// Session of a server with one client.
-pub struct Server<P: RecipientPolicy> {
-    options: Options,
+pub struct SmtpServer<P: RecipientPolicy> {
+    options: ServerOptions,
     policy: P,
-    state: State,
+    state: InputState,
     input: Vec<u8>,
     output: Vec<u8>,
     greeted: bool,
@@ -127,15 +127,15 @@ pub struct Server<P: RecipientPolicy> {
     errors: u32,
     commands: u32,
     deadline: Instant,
-    events: VecDeque<Event<P::Recipient>>,
+    events: VecDeque<SmtpServerEvent<P::Recipient>>,
 }
 
-impl<P: RecipientPolicy> Server<P> {
+impl<P: RecipientPolicy> SmtpServer<P> {
     /// A session over a connection just accepted.
-    pub fn new(options: Options, policy: P, now: Instant) -> Server<P> {
-        Server {
+    pub fn new(options: ServerOptions, policy: P, now: Instant) -> SmtpServer<P> {
+        SmtpServer {
             policy,
-            state: State::Commands,
+            state: InputState::Commands,
             input: Vec::new(),
             output: format!("220 {} ESMTP {}\r\n", options.hostname, options.software).into_bytes(),
             greeted: false,
@@ -151,10 +151,10 @@ impl<P: RecipientPolicy> Server<P> {
 
     /// Replies to the mail of the last event, and reads on. Without such a mail it does nothing.
     pub fn finish_mail(&mut self, now: Instant, disposition: Disposition) {
-        if !matches!(self.state, State::Waiting) {
+        if !matches!(self.state, InputState::Waiting) {
             return;
         }
-        self.state = State::Commands;
+        self.state = InputState::Commands;
         self.deadline = now + self.options.limits.command_within;
         self.reply(match disposition {
             Disposition::Accepted => replies::ACCEPTED,
@@ -171,22 +171,22 @@ impl<P: RecipientPolicy> Server<P> {
 
     /// Octets of the client, in the order they came, cut anywhere.
     pub fn handle_input(&mut self, now: Instant, input: &[u8]) {
-        if !matches!(self.state, State::Finished) {
+        if !matches!(self.state, InputState::Finished) {
             self.input.extend_from_slice(input);
             self.read(now);
         }
     }
 
-    /// Ends a session that is silent for too long; does nothing before [`Server::poll_timeout`].
+    /// Ends a session that is silent for too long; does nothing before [`SmtpServer::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Instant) {
-        if now >= self.deadline && !matches!(self.state, State::Waiting) {
+        if now >= self.deadline && !matches!(self.state, InputState::Waiting) {
             self.end(replies::TIMED_OUT);
         }
     }
 
     /// Nothing more will come from the client, and nothing more reaches it.
     pub fn handle_eof(&mut self) {
-        self.state = State::Finished;
+        self.state = InputState::Finished;
     }
 
     /// Appends all octets that wait for the client to `output`.
@@ -194,28 +194,29 @@ impl<P: RecipientPolicy> Server<P> {
         output.append(&mut self.output);
     }
 
-    /// When to call [`Server::handle_timeout`]; may change with any other call.
+    /// When to call [`SmtpServer::handle_timeout`]; may change with any other call.
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
-            State::Commands | State::Data(_) => Some(self.deadline),
-            State::Waiting | State::Finished => None,
+            InputState::Commands | InputState::Data(_) => Some(self.deadline),
+            InputState::Waiting | InputState::Finished => None,
         }
     }
 
     /// The next event; poll until there is none after each input.
-    pub fn poll_event(&mut self) -> Option<Event<P::Recipient>> {
+    pub fn poll_event(&mut self) -> Option<SmtpServerEvent<P::Recipient>> {
         self.events.pop_front()
     }
 
     /// Whether to read from the client: not while it waits for what becomes of a mail, nor while too much
     /// output waits for it.
     pub fn wants_input(&self) -> bool {
-        matches!(self.state, State::Commands | State::Data(_)) && self.output.len() < OUTPUT_OCTETS_MAX
+        matches!(self.state, InputState::Commands | InputState::Data(_))
+            && self.output.len() < OUTPUT_OCTETS_MAX
     }
 
     /// The session is over: once the output is written, the connection is to be closed.
     pub fn is_finished(&self) -> bool {
-        matches!(self.state, State::Finished)
+        matches!(self.state, InputState::Finished)
     }
 
     fn read(&mut self, now: Instant) {
@@ -232,8 +233,8 @@ impl<P: RecipientPolicy> Server<P> {
     /// are read now.
     fn read_next(&mut self, rest: &[u8], now: Instant) -> Option<usize> {
         match &mut self.state {
-            State::Waiting | State::Finished => None,
-            State::Commands => match rest.iter().position(|&octet| octet == b'\n') {
+            InputState::Waiting | InputState::Finished => None,
+            InputState::Commands => match rest.iter().position(|&octet| octet == b'\n') {
                 Some(at) => {
                     self.handle_line(&rest[..at], now);
                     Some(at + 1)
@@ -244,7 +245,7 @@ impl<P: RecipientPolicy> Server<P> {
                 }
                 None => None,
             },
-            State::Data(reader) => {
+            InputState::Data(reader) => {
                 let (taken, is_over) = reader.take(rest)?;
                 if is_over {
                     self.end_of_data(now);
@@ -263,15 +264,15 @@ impl<P: RecipientPolicy> Server<P> {
         if self.commands > self.options.limits.commands_max {
             return self.end(replies::TOO_MANY_COMMANDS);
         }
-        match Command::parse(line.strip_suffix(b"\r").unwrap_or(line)) {
+        match SmtpCommand::parse(line.strip_suffix(b"\r").unwrap_or(line)) {
             Ok(command) => self.handle_command(command, now),
             Err(CommandError(reply)) => self.reject(reply),
         }
     }
 
-    fn handle_command(&mut self, command: Command<'_>, now: Instant) {
+    fn handle_command(&mut self, command: SmtpCommand<'_>, now: Instant) {
         match command {
-            Command::Ehlo => {
+            SmtpCommand::Ehlo => {
                 self.reset();
                 self.greeted = true;
                 let extensions = Extensions {
@@ -285,26 +286,26 @@ impl<P: RecipientPolicy> Server<P> {
                 };
                 extensions.push_reply(&mut self.output, &self.options.hostname);
             }
-            Command::Helo => {
+            SmtpCommand::Helo => {
                 self.reset();
                 self.greeted = true;
                 self.reply(&format!("250 {}", self.options.hostname));
             }
-            Command::Mail { from, size } => self.mail(from, size),
-            Command::Rcpt { to } => self.rcpt(to),
-            Command::Data if self.recipients.is_empty() => self.reject(replies::RECIPIENT_FIRST),
-            Command::Data => {
-                self.state = State::Data(DataReader::new(self.options.limits.mail_octets_max));
+            SmtpCommand::Mail { from, size } => self.mail(from, size),
+            SmtpCommand::Rcpt { to } => self.rcpt(to),
+            SmtpCommand::Data if self.recipients.is_empty() => self.reject(replies::RECIPIENT_FIRST),
+            SmtpCommand::Data => {
+                self.state = InputState::Data(DataReader::new(self.options.limits.mail_octets_max));
                 self.deadline = now + self.options.limits.mail_within;
                 self.reply(replies::START_INPUT);
             }
-            Command::Rset => {
+            SmtpCommand::Rset => {
                 self.reset();
                 self.reply(replies::RESET);
             }
-            Command::Noop => self.reply(replies::NOOP),
-            Command::Verify => self.reply(replies::CANNOT_VERIFY),
-            Command::Quit => self.end(replies::CLOSING),
+            SmtpCommand::Noop => self.reply(replies::NOOP),
+            SmtpCommand::Verify => self.reply(replies::CANNOT_VERIFY),
+            SmtpCommand::Quit => self.end(replies::CLOSING),
         }
     }
 
@@ -339,15 +340,17 @@ impl<P: RecipientPolicy> Server<P> {
     }
 
     fn end_of_data(&mut self, now: Instant) {
-        let State::Data(reader) = std::mem::replace(&mut self.state, State::Commands) else { return };
+        let InputState::Data(reader) = std::mem::replace(&mut self.state, InputState::Commands) else {
+            return;
+        };
         self.deadline = now + self.options.limits.command_within;
         let from = self.sender.take().unwrap_or_default();
         let recipients = std::mem::take(&mut self.recipients);
         if reader.too_large {
             return self.reject(replies::TOO_LARGE);
         }
-        self.state = State::Waiting;
-        self.events.push_back(Event::Mail(Mail { from, recipients, octets: reader.octets }));
+        self.state = InputState::Waiting;
+        self.events.push_back(SmtpServerEvent::Mail(Mail { from, recipients, octets: reader.octets }));
     }
 
     fn reset(&mut self) {
@@ -369,9 +372,9 @@ impl<P: RecipientPolicy> Server<P> {
     }
 
     fn end(&mut self, reply: &str) {
-        if !matches!(self.state, State::Finished) {
+        if !matches!(self.state, InputState::Finished) {
             self.reply(reply);
-            self.state = State::Finished;
+            self.state = InputState::Finished;
         }
     }
 }

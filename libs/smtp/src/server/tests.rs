@@ -19,16 +19,16 @@ const COMMAND_WITHIN: Duration = Duration::from_secs(5 * 60);
 const MAIL_WITHIN: Duration = Duration::from_secs(10 * 60);
 
 struct Session {
-    server: Server<Boxes>,
+    server: SmtpServer<Boxes>,
     now: Instant,
 }
 
 impl Session {
     fn new() -> Session {
         let now = Instant::now();
-        let limits = Limits { recipients_max: RECIPIENTS_MAX, ..Limits::default() };
-        let options = Options { hostname: "in.test".to_owned(), software: "Campanile", limits };
-        let mut session = Session { server: Server::new(options, Boxes, now), now };
+        let limits = SessionLimits { recipients_max: RECIPIENTS_MAX, ..SessionLimits::default() };
+        let options = ServerOptions { hostname: "in.test".to_owned(), software: "Campanile", limits };
+        let mut session = Session { server: SmtpServer::new(options, Boxes, now), now };
         assert_eq!(session.written(), "220 in.test ESMTP Campanile\r\n");
         session
     }
@@ -51,7 +51,7 @@ impl Session {
     }
 
     fn mail(&mut self) -> Option<Mail<u32>> {
-        self.server.poll_event().map(|Event::Mail(mail)| mail)
+        self.server.poll_event().map(|SmtpServerEvent::Mail(mail)| mail)
     }
 }
 

@@ -77,14 +77,17 @@ impl AlertOptions {
         let people = self.ack.then(|| answering(self.seed));
         let has = |channel| self.channels.contains(&channel);
         let on = if self.receipts { ReceiptOn::Requested } else { ReceiptOn::Never };
-        let sms = smsc::Options {
+        let sms = smsc::SmscOptions {
             count: Counting::Texts,
             receipts: Receipts { on, ..Receipts::default() },
             people: people.clone(),
-            ..smsc::Options::sink()
+            ..smsc::SmscOptions::sink()
         };
-        let mail =
-            mailbox::Options { count: mailbox::Counting::Messages, people, ..mailbox::Options::sink() };
+        let mail = mailbox::MailboxOptions {
+            count: mailbox::Counting::Messages,
+            people,
+            ..mailbox::MailboxOptions::sink()
+        };
         Plan {
             program: self.program.clone(),
             folder: self.folder.clone(),

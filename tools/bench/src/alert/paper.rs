@@ -58,10 +58,10 @@ pub(crate) async fn run(
             program: program.clone(),
             folder: folder.clone(),
             sms: None,
-            mail: Some(mailbox::Options {
+            mail: Some(mailbox::MailboxOptions {
                 count: mailbox::Counting::Messages,
                 people: ack.then(|| answering(1)),
-                ..mailbox::Options::sink()
+                ..mailbox::MailboxOptions::sink()
             }),
             has_answers: ack,
             fsync: fsync.to_owned(),

@@ -1,6 +1,6 @@
 //! `campanile bench diameter`.
 
-use super::{Common, Figure, Format, judged};
+use super::{Common, Figure, OutputFormat, judged};
 use crate::deployment::Placement;
 use crate::diameter::{self, DiameterOptions, Experiment, StudyOptions};
 use crate::measured::{csv, table};
@@ -163,7 +163,7 @@ impl DiameterArgs {
         let options = self.one(program, self.accounts[0], 0, self.window[0].into());
         let paper = diameter::run_paper(&options, scale).await?;
         let (head, rows) = paper.rows();
-        if common.format == Format::Table {
+        if common.format == OutputFormat::Table {
             if scale > 1.0 {
                 println!("The published 3,000,000 requests are divided by {scale}.");
             }
@@ -200,7 +200,7 @@ impl DiameterArgs {
         for &experiment in &self.experiment {
             let report = diameter::run_study(experiment, &options).await?;
             let (head, rows) = report.rows();
-            if common.format == Format::Table {
+            if common.format == OutputFormat::Table {
                 println!("{}\n{}\n", report.title(), report.notes().join("\n"));
                 println!("{}", table(&head, &rows).trim_end());
                 println!();

@@ -1,6 +1,6 @@
 //! `campanile bench http`.
 
-use super::{Common, Figure, Format, judged};
+use super::{Common, Figure, OutputFormat, judged};
 use crate::http::{self, Amount, HttpOptions};
 use crate::measured::{Measured, csv};
 use clap::Args;
@@ -91,7 +91,7 @@ impl HttpArgs {
         }
         let paper = http::run_paper(options, self.time_scale).await?;
         let (head, rows) = http::paper_rows(&paper.submissions);
-        if common.format == Format::Table {
+        if common.format == OutputFormat::Table {
             if self.time_scale > 1.0 {
                 println!("The published gaps (mean 150 ms) are divided by {}.", self.time_scale);
             }
@@ -105,7 +105,7 @@ impl HttpArgs {
             let axes = ["threads", "requests/s"];
             plot::draw(&folder.join("http-paper.svg"), title, axes, Scale::Logarithmic, &curves)?;
         }
-        if common.format == Format::Table {
+        if common.format == OutputFormat::Table {
             println!();
         }
         self.show_sizes(&paper.sizes)?;
@@ -116,7 +116,7 @@ impl HttpArgs {
     fn show_sizes(&self, measured: &[Measured]) -> Result<(), String> {
         let common = &self.common;
         let (head, rows) = http::sizes_rows(measured);
-        if common.format == Format::Table {
+        if common.format == OutputFormat::Table {
             println!(
                 "Octets of a submission's body: endpoints listed, compressed, as a group \
                  (published: table 1, listed)\n"

@@ -1,6 +1,6 @@
 //! `campanile bench udp`.
 
-use super::{Common, Figure, Format, judged};
+use super::{Common, Figure, OutputFormat, judged};
 use crate::measured::{csv, table};
 use crate::udp::{self, Call, Late, PaperOptions, Section, Threads, UdpOptions};
 use clap::Args;
@@ -51,8 +51,8 @@ pub struct UdpArgs {
     #[arg(long, conflicts_with_all = ["paper", "server"])]
     iperf3: bool,
     /// Output format: a table, or one JSON object a line
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
     /// Folder for CSV and SVG
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -152,7 +152,7 @@ impl UdpArgs {
             rounds: self.rounds.into(),
         };
         let paper = udp::run_paper(&options).await?;
-        if common.format == Format::Table {
+        if common.format == OutputFormat::Table {
             if self.time_scale > 1.0 {
                 println!("The ten seconds of each run are divided by {}.", self.time_scale);
             }

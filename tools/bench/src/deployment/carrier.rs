@@ -42,10 +42,10 @@ impl Carrier {
         kind: &str,
         scenario: &impl Serialize,
     ) -> Result<Carrier, String> {
-        let said = |error: std::io::Error| format!("cannot start sim {kind}: {error}");
+        let describe = |error: std::io::Error| format!("cannot start sim {kind}: {error}");
         let path = folder.join(format!("{kind}.toml"));
         let text = toml::to_string(scenario).map_err(|error| format!("sim {kind}: {error}"))?;
-        std::fs::write(&path, text).map_err(said)?;
+        std::fs::write(&path, text).map_err(describe)?;
         let mut child = Command::new(program)
             .args(["sim", kind, "--listen", "127.0.0.1:0", "--page", "127.0.0.1:0", "--scenario"])
             .arg(&path)
@@ -54,7 +54,7 @@ impl Carrier {
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .map_err(said)?;
+            .map_err(describe)?;
         let output = child.stdout.take().ok_or("a simulator has no standard output")?;
         let mut lines = BufReader::new(output).lines();
         let told = async {
@@ -77,9 +77,9 @@ impl Carrier {
     /// # Errors
     /// Its page does not answer.
     pub(crate) async fn stats(&self) -> Result<CarrierStats, String> {
-        let said = |error: reqwest::Error| format!("the simulator's page: {error:?}");
-        let reply = self.client.get(format!("{}stats", self.page)).send().await.map_err(said)?;
-        reply.json().await.map_err(said)
+        let describe = |error: reqwest::Error| format!("the simulator's page: {error:?}");
+        let reply = self.client.get(format!("{}stats", self.page)).send().await.map_err(describe)?;
+        reply.json().await.map_err(describe)
     }
 
     /// What it has used so far.

@@ -19,10 +19,10 @@ pub(crate) use campanile::campanile;
 pub(crate) use carrier::{Carrier, CarrierStats};
 pub(crate) use disk::{Probe, fdatasync_p50_us};
 pub(crate) use memory::touch_memory;
-pub(crate) use part::{Part, this_program};
+pub(crate) use part::{PartProcess, this_program};
 pub(crate) use placement::{Placement, bind_this_thread, is_mapped, own_cpus};
 pub(crate) use process::Usage;
-pub(crate) use server::{Server, free_port};
+pub(crate) use server::{ServerProcess, free_port};
 pub(crate) use server_with_carriers::{Plan, ServerWithCarriers, Taken};
 
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -12,7 +12,7 @@ const READY_MAX: Duration = Duration::from_secs(30);
 
 /// `campanile-bench part …` as a child process: the other side of a measurement, with CPU time of its own.
 /// For each line of input it prints one line of JSON; it ends with its input. Dropping it kills it.
-pub(crate) struct Part {
+pub(crate) struct PartProcess {
     child: Child,
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
@@ -27,10 +27,10 @@ pub(crate) fn this_program() -> Result<PathBuf, String> {
     std::env::current_exe().map_err(|error| format!("the bench's own path is not known: {error}"))
 }
 
-impl Part {
+impl PartProcess {
     /// # Errors
     /// It does not come up.
-    pub(crate) async fn start(arguments: &[&str]) -> Result<Part, String> {
+    pub(crate) async fn start(arguments: &[&str]) -> Result<PartProcess, String> {
         let what = arguments.first().copied().unwrap_or_default();
         let mut child = Command::new(this_program()?)
             .arg("part")
@@ -46,7 +46,7 @@ impl Part {
         let told = tokio::time::timeout(READY_MAX, said_behind(&mut output, "listening on ")).await;
         let told = told.ok().flatten().ok_or_else(|| format!("the bench's {what} does not come up"))?;
         let addresses = told.split(',').map(str::to_owned).collect();
-        Ok(Part { child, input, output, addresses })
+        Ok(PartProcess { child, input, output, addresses })
     }
 
     /// Where it listens: the first of its addresses.

@@ -41,10 +41,10 @@ impl Placement {
     /// # Errors
     /// It is not.
     pub(crate) fn settle(&self, pid: u32) -> Result<(), String> {
-        let said = |error: io::Error| format!("process {pid}: {error}");
+        let describe = |error: io::Error| format!("process {pid}: {error}");
         if let Some(library) = &self.preload {
             let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).map_err(said)?;
+            let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).map_err(describe)?;
             if !is_mapped(&maps, library) {
                 return Err(format!(
                     "{name} was not loaded into process {pid}: it would measure another allocator"
@@ -54,9 +54,9 @@ impl Placement {
         if !self.each_thread {
             return Ok(());
         }
-        let cpus = if self.cpus.is_empty() { own_cpus().map_err(said)? } else { self.cpus.clone() };
+        let cpus = if self.cpus.is_empty() { own_cpus().map_err(describe)? } else { self.cpus.clone() };
         let mut threads: Vec<i32> = std::fs::read_dir(format!("/proc/{pid}/task"))
-            .map_err(said)?
+            .map_err(describe)?
             .flatten()
             .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
             .collect();
@@ -66,7 +66,7 @@ impl Placement {
             match sched_setaffinity(Pid::from_raw(thread), &set(&[cpu])) {
                 // It ended meanwhile.
                 Ok(()) | Err(Errno::SRCH) => {}
-                Err(error) => return Err(said(error.into())),
+                Err(error) => return Err(describe(error.into())),
             }
         }
         Ok(())

@@ -18,14 +18,14 @@ const STAMPS: &str = "CAMPANILE_WRITE_STAMPS";
 const LOG_SHOWN: u64 = 4 * 1024;
 
 /// `campanile serve` as a child process. Dropping it kills it.
-pub(crate) struct Server {
+pub(crate) struct ServerProcess {
     child: Child,
     address: String,
     token: String,
     log: PathBuf,
 }
 
-impl Server {
+impl ServerProcess {
     /// Starts the program with this configuration (`[http]` is added) and its data below `folder`, and waits
     /// until it takes alerts. It writes down each write of its gateways in `stamps`, where that is named.
     ///
@@ -36,26 +36,26 @@ impl Server {
         folder: &Path,
         config: &str,
         stamps: Option<&Path>,
-    ) -> Result<Server, String> {
-        Server::start_at(program, folder, config, stamps, &Placement::default()).await
+    ) -> Result<ServerProcess, String> {
+        ServerProcess::start_at(program, folder, config, stamps, &Placement::default()).await
     }
 
     /// The same, on these processors and with this allocator.
     ///
     /// # Errors
-    /// As [`Server::start`]; it cannot be placed so.
+    /// As [`ServerProcess::start`]; it cannot be placed so.
     pub(crate) async fn start_at(
         program: &Path,
         folder: &Path,
         config: &str,
         stamps: Option<&Path>,
         placement: &Placement,
-    ) -> Result<Server, String> {
-        let said = |error: io::Error| format!("cannot start {}: {error}", program.display());
+    ) -> Result<ServerProcess, String> {
+        let describe = |error: io::Error| format!("cannot start {}: {error}", program.display());
         let address = format!("127.0.0.1:{}", free_port()?);
         let path = folder.join("campanile.toml");
         let config = format!("[http]\nlisten = \"{address}\"\npublic_url = \"http://{address}\"\n{config}");
-        std::fs::write(&path, config).map_err(said)?;
+        std::fs::write(&path, config).map_err(describe)?;
         let log = folder.join("server.log");
         let mut command = Command::new(program);
         command
@@ -69,11 +69,11 @@ impl Server {
             .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(File::create(&log).map_err(said)?)
+            .stderr(File::create(&log).map_err(describe)?)
             .kill_on_drop(true);
-        let mut child = placement.spawn(|| command.spawn()).map_err(said)?;
+        let mut child = placement.spawn(|| command.spawn()).map_err(describe)?;
         let output = child.stdout.take().ok_or("the server has no standard output")?;
-        let mut server = Server { child, address, token: String::new(), log };
+        let mut server = ServerProcess { child, address, token: String::new(), log };
         let mut lines = BufReader::new(output).lines();
         let line = tokio::time::timeout(READY_MAX, lines.next_line()).await;
         let line = line.ok().and_then(Result::ok).flatten().unwrap_or_default();

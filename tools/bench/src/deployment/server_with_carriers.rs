@@ -1,4 +1,4 @@
-use super::{Carrier, CarrierStats, Server, Usage, free_port};
+use super::{Carrier, CarrierStats, ServerProcess, Usage, free_port};
 use sim::{mailbox, smsc};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -11,9 +11,9 @@ pub(crate) struct Plan {
     /// Where its folder is made; nothing: where the system keeps temporary files.
     pub(crate) folder: Option<PathBuf>,
     /// A carrier for short messages.
-    pub(crate) sms: Option<smsc::Options>,
+    pub(crate) sms: Option<smsc::SmscOptions>,
     /// A mail server.
-    pub(crate) mail: Option<mailbox::Options>,
+    pub(crate) mail: Option<mailbox::MailboxOptions>,
     /// People answer: the server has an SMTP door, and short messages a number to answer to.
     pub(crate) has_answers: bool,
     /// `[bus] fsync`.
@@ -26,7 +26,7 @@ pub(crate) struct Plan {
 
 /// A running server with its carriers, all in one folder that goes when it does.
 pub(crate) struct ServerWithCarriers {
-    pub(crate) server: Server,
+    pub(crate) server: ServerProcess,
     sms: Option<Carrier>,
     mail: Option<Carrier>,
     folder: TempDir,
@@ -64,13 +64,13 @@ impl ServerWithCarriers {
         let mail = match &plan.mail {
             Some(options) => {
                 let door = plan.has_answers.then(|| door.clone());
-                let options = mailbox::Options { door, ..options.clone() };
+                let options = mailbox::MailboxOptions { door, ..options.clone() };
                 Some(Carrier::start(&plan.program, folder.path(), "mail", &options).await?)
             }
             None => None,
         };
         let config = config(plan, sms.as_ref(), mail.as_ref(), &door);
-        let server = Server::start(&plan.program, folder.path(), &config, None).await?;
+        let server = ServerProcess::start(&plan.program, folder.path(), &config, None).await?;
         Ok(ServerWithCarriers { server, sms, mail, folder })
     }
 

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const READ_OCTETS: usize = 256 * 1024;
 const THREADS: usize = 2;
 
-struct Core {
+struct EventLoop {
     ready: OwnedFd,
     streams: Mutex<HashMap<u64, TcpStream>>,
 }
@@ -31,8 +31,10 @@ pub(crate) fn start() -> io::Result<SocketAddr> {
     let address = listener.local_addr()?;
     let mut cores = Vec::new();
     for _ in 0..THREADS {
-        let core =
-            Arc::new(Core { ready: epoll::create(epoll::CreateFlags::CLOEXEC)?, streams: Mutex::default() });
+        let core = Arc::new(EventLoop {
+            ready: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            streams: Mutex::default(),
+        });
         let own = Arc::clone(&core);
         std::thread::Builder::new().name("floor".to_owned()).spawn(move || serve(&own))?;
         cores.push(core);
@@ -47,7 +49,7 @@ pub(crate) fn start() -> io::Result<SocketAddr> {
     Ok(address)
 }
 
-fn admit(core: &Core, number: u64, stream: TcpStream) -> io::Result<()> {
+fn admit(core: &EventLoop, number: u64, stream: TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut streams = core.streams.lock().unwrap_or_else(PoisonError::into_inner);
     epoll::add(&core.ready, &stream, epoll::EventData::new_u64(number), epoll::EventFlags::IN)?;
@@ -55,7 +57,7 @@ fn admit(core: &Core, number: u64, stream: TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-fn serve(core: &Core) -> io::Result<()> {
+fn serve(core: &EventLoop) -> io::Result<()> {
     let mut kept: HashMap<u64, (TcpStream, Vec<u8>)> = HashMap::new();
     let (mut input, mut output) = (vec![0; READ_OCTETS], Vec::new());
     let mut events = Vec::with_capacity(64);

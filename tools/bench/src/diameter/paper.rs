@@ -3,7 +3,7 @@
 use super::{Amount, DiameterOptions, run as run_one};
 use crate::deployment::{Placement, own_cpus};
 use crate::measured::{Measured, shown};
-use crate::statistics::Summary;
+use crate::statistics::SampleStatistics;
 use plot::Curve;
 
 /// Requests of the published run.
@@ -68,7 +68,7 @@ impl Row {
     fn of(processors: usize, is_apart: bool, lines: &[Measured]) -> Option<Row> {
         let median = |of: &dyn Fn(&Measured) -> Option<f64>| {
             let values: Vec<f64> = lines.iter().filter_map(of).collect();
-            Summary::of(&values).map_or(0.0, |summary| summary.median)
+            SampleStatistics::of(&values).map_or(0.0, |summary| summary.median)
         };
         let mut sorted: Vec<&Measured> = lines.iter().collect();
         sorted.sort_by(|one, other| one.rate_per_s.total_cmp(&other.rate_per_s));

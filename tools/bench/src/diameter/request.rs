@@ -19,7 +19,7 @@ const RATING_GROUPS: [u32; 2] = [1, 2];
 
 /// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RequestKind {
     /// A direct debit of one unit.
     Event,
     /// Opens a session of two services.
@@ -30,47 +30,47 @@ pub(super) enum Kind {
     Terminate,
 }
 
-impl Kind {
+impl RequestKind {
     /// CC-Request-Type.
     pub(super) fn request_type(self) -> u32 {
         match self {
-            Kind::Initial => 1,
-            Kind::Update => 2,
-            Kind::Terminate => 3,
-            Kind::Event => 4,
+            RequestKind::Initial => 1,
+            RequestKind::Update => 2,
+            RequestKind::Terminate => 3,
+            RequestKind::Event => 4,
         }
     }
 
     /// CC-Request-Number.
     pub(super) fn number(self) -> u32 {
         match self {
-            Kind::Event | Kind::Initial => 0,
-            Kind::Update => 1,
-            Kind::Terminate => 2,
+            RequestKind::Event | RequestKind::Initial => 0,
+            RequestKind::Update => 1,
+            RequestKind::Terminate => 2,
         }
     }
 
     /// What follows on its answer, in the same session.
-    pub(super) fn next(self) -> Option<Kind> {
+    pub(super) fn next(self) -> Option<RequestKind> {
         match self {
-            Kind::Event | Kind::Terminate => None,
-            Kind::Initial => Some(Kind::Update),
-            Kind::Update => Some(Kind::Terminate),
+            RequestKind::Event | RequestKind::Terminate => None,
+            RequestKind::Initial => Some(RequestKind::Update),
+            RequestKind::Update => Some(RequestKind::Terminate),
         }
     }
 
     /// Minor units that this request moves for good, by the price without a tariff.
     pub(super) fn charged(self) -> u64 {
         match self {
-            Kind::Event => 1,
-            Kind::Initial => 0,
-            Kind::Update | Kind::Terminate => RATING_GROUPS.len() as u64,
+            RequestKind::Event => 1,
+            RequestKind::Initial => 0,
+            RequestKind::Update | RequestKind::Terminate => RATING_GROUPS.len() as u64,
         }
     }
 }
 
 /// One kind of request of one connection.
-pub(super) struct Template {
+pub(super) struct RequestTemplate {
     octets: Vec<u8>,
     session: Range<usize>,
     session_digits: usize,
@@ -87,9 +87,9 @@ pub(super) fn account_number(account: u32) -> String {
     format!("467{account:0ACCOUNT_DIGITS$}")
 }
 
-impl Template {
+impl RequestTemplate {
     /// Encodes it. `run` tells this run's sessions from those of every other.
-    pub(super) fn new(kind: Kind, client: usize, run: u64) -> Template {
+    pub(super) fn new(kind: RequestKind, client: usize, run: u64) -> RequestTemplate {
         let name = client_name(client);
         let session = format!("{name};{run};{:0SESSION_DIGITS$}", 0);
         let mut octets = Vec::new();
@@ -108,7 +108,7 @@ impl Template {
         writer.u32(avp::AUTH_APPLICATION_ID, application::CREDIT_CONTROL);
         writer.utf8(
             avp::SERVICE_CONTEXT_ID,
-            if kind == Kind::Event { "32274@3gpp.org" } else { "32251@3gpp.org" },
+            if kind == RequestKind::Event { "32274@3gpp.org" } else { "32251@3gpp.org" },
         );
         writer.u32(avp::CC_REQUEST_TYPE, kind.request_type());
         writer.u32(avp::CC_REQUEST_NUMBER, kind.number());
@@ -117,7 +117,7 @@ impl Template {
             id.u32(avp::SUBSCRIPTION_ID_TYPE, 0);
             id.utf8(avp::SUBSCRIPTION_ID_DATA, &account_number(0));
         });
-        if kind == Kind::Event {
+        if kind == RequestKind::Event {
             writer.u32(avp::REQUESTED_ACTION, 0);
             writer.group(avp::REQUESTED_SERVICE_UNIT, |unit| unit.u64(avp::CC_SERVICE_SPECIFIC_UNITS, 1));
             writer.u32(avp::SERVICE_IDENTIFIER, 1);
@@ -125,12 +125,12 @@ impl Template {
             services(&mut writer, kind);
         }
         writer.finish();
-        Template::around(octets)
+        RequestTemplate::around(octets)
     }
 
     /// Finds what is written over.
-    fn around(octets: Vec<u8>) -> Template {
-        let mut template = Template { session: 0..0, session_digits: 0, account_digits: 0, octets };
+    fn around(octets: Vec<u8>) -> RequestTemplate {
+        let mut template = RequestTemplate { session: 0..0, session_digits: 0, account_digits: 0, octets };
         if let Ok(message) = Message::read(&template.octets) {
             let begin = |avp: &diameter::avp::Avp<'_>| {
                 message.position(avp) as usize + avp.octets.len() - avp.data.len()
@@ -178,18 +178,18 @@ impl Template {
     }
 }
 
-fn services(writer: &mut Writer<'_>, kind: Kind) {
+fn services(writer: &mut Writer<'_>, kind: RequestKind) {
     writer.u32(avp::MULTIPLE_SERVICES_INDICATOR, 1);
-    if kind == Kind::Terminate {
+    if kind == RequestKind::Terminate {
         writer.u32(avp::TERMINATION_CAUSE, 1);
     }
     for group in RATING_GROUPS {
         writer.group(avp::MULTIPLE_SERVICES_CREDIT_CONTROL, |service| {
-            if kind != Kind::Terminate {
+            if kind != RequestKind::Terminate {
                 service
                     .group(avp::REQUESTED_SERVICE_UNIT, |unit| unit.u64(avp::CC_TOTAL_OCTETS, GRANT_OCTETS));
             }
-            if kind != Kind::Initial {
+            if kind != RequestKind::Initial {
                 service.group(avp::USED_SERVICE_UNIT, |unit| unit.u64(avp::CC_TOTAL_OCTETS, GRANT_OCTETS));
             }
             service.u32(avp::RATING_GROUP, group);
@@ -207,7 +207,7 @@ pub(super) fn digits(place: &mut [u8], mut number: u64) {
 
 /// An answer is the one to this request: result, session, type and number, and a grant where there must be
 /// one.
-pub(super) fn is_good(answer: &Message<'_>, kind: Kind, session_id: &[u8]) -> bool {
+pub(super) fn is_good(answer: &Message<'_>, kind: RequestKind, session_id: &[u8]) -> bool {
     let (mut result, mut session, mut request_type, mut number, mut granted) = (0, false, 0, u32::MAX, 0);
     for avp in answer.avps() {
         let Ok(avp) = avp else { return false };
@@ -224,7 +224,7 @@ pub(super) fn is_good(answer: &Message<'_>, kind: Kind, session_id: &[u8]) -> bo
         }
     }
     let wanted = match kind {
-        Kind::Event => 1,
+        RequestKind::Event => 1,
         _ => RATING_GROUPS.len() as u64,
     };
     result == 2001
@@ -235,7 +235,7 @@ pub(super) fn is_good(answer: &Message<'_>, kind: Kind, session_id: &[u8]) -> bo
 }
 
 /// A service was answered with success, and with its grant where one was asked for.
-fn is_granted(members: diameter::avp::Avps<'_>, kind: Kind) -> bool {
+fn is_granted(members: diameter::avp::Avps<'_>, kind: RequestKind) -> bool {
     let (mut is_success, mut octets) = (false, None);
     for member in members.flatten() {
         match member.name {
@@ -244,7 +244,7 @@ fn is_granted(members: diameter::avp::Avps<'_>, kind: Kind) -> bool {
             _ => {}
         }
     }
-    is_success && (kind == Kind::Terminate || octets == Some(GRANT_OCTETS))
+    is_success && (kind == RequestKind::Terminate || octets == Some(GRANT_OCTETS))
 }
 
 fn unit(mut members: diameter::avp::Avps<'_>, name: diameter::avp::AvpName) -> Option<u64> {
@@ -259,8 +259,8 @@ mod tests {
 
     #[test]
     fn a_request_holds_what_was_written_over_it() {
-        for kind in [Kind::Event, Kind::Initial, Kind::Update, Kind::Terminate] {
-            let mut template = Template::new(kind, 7, 99);
+        for kind in [RequestKind::Event, RequestKind::Initial, RequestKind::Update, RequestKind::Terminate] {
+            let mut template = RequestTemplate::new(kind, 7, 99);
             let mut output = Vec::new();
             template.write(123_456, 42, 5, 6, &mut output);
             assert_eq!(output.len(), template.octets());
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_good_only_if_result_session_and_grant_are() {
-        let mut template = Template::new(Kind::Event, 1, 1);
+        let mut template = RequestTemplate::new(RequestKind::Event, 1, 1);
         let session = template.session_id(9).to_vec();
         let answer = |result: u32, session: &[u8], units: u64| {
             let mut octets = Vec::new();
@@ -289,10 +289,10 @@ mod tests {
             writer.u32(avp::CC_REQUEST_NUMBER, 0);
             writer.group(avp::GRANTED_SERVICE_UNIT, |unit| unit.u64(avp::CC_SERVICE_SPECIFIC_UNITS, units));
             writer.finish();
-            is_good(&Message::read(&octets).unwrap(), Kind::Event, &session_of(9))
+            is_good(&Message::read(&octets).unwrap(), RequestKind::Event, &session_of(9))
         };
         fn session_of(session: u64) -> Vec<u8> {
-            Template::new(Kind::Event, 1, 1).session_id(session).to_vec()
+            RequestTemplate::new(RequestKind::Event, 1, 1).session_id(session).to_vec()
         }
         assert!(answer(2001, &session, 1));
         assert!(!answer(4012, &session, 1));

@@ -2,7 +2,7 @@
 
 use super::load::tls_of;
 use super::{BALANCE, DiameterOptions, Transport};
-use crate::deployment::{Part, Server, Usage, free_port};
+use crate::deployment::{PartProcess, ServerProcess, Usage, free_port};
 use rustls::ClientConfig;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ const ASK_EVERY: Duration = Duration::from_millis(20);
 
 /// What is measured.
 pub(super) enum Subject {
-    Ours { server: Box<Server>, address: String, folder: TempDir, tls: Option<Arc<ClientConfig>> },
-    Floor(Box<Part>),
+    Ours { server: Box<ServerProcess>, address: String, folder: TempDir, tls: Option<Arc<ClientConfig>> },
+    Floor(Box<PartProcess>),
     Foreign(String),
 }
 
@@ -51,7 +51,8 @@ impl Subject {
             options.fsync
         );
         let placement = &options.placement;
-        let server = Server::start_at(&options.program, folder.path(), &config, None, placement).await?;
+        let server =
+            ServerProcess::start_at(&options.program, folder.path(), &config, None, placement).await?;
         let begin = Instant::now();
         while let Err(error) = TcpStream::connect(&address).await {
             if begin.elapsed() > DOOR_MAX {
@@ -64,7 +65,7 @@ impl Subject {
     }
 
     pub(super) async fn floor() -> Result<Subject, String> {
-        Ok(Subject::Floor(Box::new(Part::start(&["credit-floor"]).await?)))
+        Ok(Subject::Floor(Box::new(PartProcess::start(&["credit-floor"]).await?)))
     }
 
     pub(super) fn name(&self) -> &'static str {

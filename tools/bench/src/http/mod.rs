@@ -61,7 +61,7 @@ pub enum Amount {
 
 /// What the clients saw.
 #[derive(Default)]
-struct Seen {
+struct ClientResults {
     ids: Vec<String>,
     /// Time to the answer, microseconds.
     times: Vec<u64>,
@@ -84,8 +84,8 @@ async fn open(options: &HttpOptions) -> Result<ServerWithCarriers, String> {
     ServerWithCarriers::open(&Plan {
         program: options.program.clone(),
         folder: options.folder.clone(),
-        sms: (options.channel == channels::SMS).then(smsc::Options::sink),
-        mail: (options.channel == channels::MAIL).then(mailbox::Options::sink),
+        sms: (options.channel == channels::SMS).then(smsc::SmscOptions::sink),
+        mail: (options.channel == channels::MAIL).then(mailbox::MailboxOptions::sink),
         has_answers: false,
         fsync: options.fsync.clone(),
         sessions: 2,
@@ -118,7 +118,7 @@ async fn load(options: &HttpOptions, api: &Api, round: u64) -> Result<(Measured,
     let begin = Instant::now();
     let numbers = Arc::new(AtomicU64::new(0));
     let clients = (0..options.threads).map(|thread| {
-        let client = Client {
+        let client = HttpClient {
             options: options.clone(),
             api: api.clone(),
             numbers: Arc::clone(&numbers),
@@ -128,7 +128,7 @@ async fn load(options: &HttpOptions, api: &Api, round: u64) -> Result<(Measured,
         tokio::spawn(client.run(begin))
     });
     let clients: Vec<_> = clients.collect();
-    let mut seen = Seen::default();
+    let mut seen = ClientResults::default();
     for client in clients {
         let one = client.await.map_err(|error| error.to_string())?;
         seen.ids.extend(one.ids);
@@ -165,7 +165,7 @@ async fn load(options: &HttpOptions, api: &Api, round: u64) -> Result<(Measured,
 }
 
 /// One client with one request in flight.
-struct Client {
+struct HttpClient {
     options: HttpOptions,
     api: Api,
     numbers: Arc<AtomicU64>,
@@ -173,9 +173,9 @@ struct Client {
     round: u64,
 }
 
-impl Client {
-    async fn run(self, begin: Instant) -> Seen {
-        let mut seen = Seen::default();
+impl HttpClient {
+    async fn run(self, begin: Instant) -> ClientResults {
+        let mut seen = ClientResults::default();
         let mut chance = Chance::new(self.options.seed, self.thread);
         for place in 0.. {
             let is_over = match self.options.amount {

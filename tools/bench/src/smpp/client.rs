@@ -3,7 +3,7 @@
 use super::SmppOptions;
 use super::session::{self, Load};
 use super::sink::Totals;
-use crate::deployment::{Part, Usage};
+use crate::deployment::{PartProcess, Usage};
 use crate::measured::Measured;
 
 /// Runs it; against a server that runs already where one is named.
@@ -13,11 +13,11 @@ use crate::measured::Measured;
 pub(super) async fn run(options: &SmppOptions) -> Result<Measured, String> {
     let mut sink = match &options.server {
         Some(_) => None,
-        None => Some(Part::start(&["sink"]).await?),
+        None => Some(PartProcess::start(&["sink"]).await?),
     };
-    let load = load(options, sink.as_ref().map_or("", Part::address));
+    let load = load(options, sink.as_ref().map_or("", PartProcess::address));
     let usage = || {
-        let sink = sink.as_ref().map(Part::usage).unwrap_or_default();
+        let sink = sink.as_ref().map(PartProcess::usage).unwrap_or_default();
         (Usage::of(std::process::id()).unwrap_or_default(), sink)
     };
     let mut before = None;

@@ -3,7 +3,7 @@
 
 use super::new_folder;
 use super::windows::Stamp;
-use crate::deployment::{Api, Part, Server, Usage};
+use crate::deployment::{Api, PartProcess, ServerProcess, Usage};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -38,8 +38,8 @@ pub(super) struct FleetPlan {
 }
 
 pub(super) struct Fleet {
-    server: Server,
-    carriers: Part,
+    server: ServerProcess,
+    carriers: PartProcess,
     stamps: PathBuf,
     routes: usize,
     _folder: TempDir,
@@ -52,10 +52,10 @@ impl Fleet {
         let folder = new_folder(plan.folder.as_ref())?;
         let (count, keep) = (plan.routes.to_string(), plan.keep.to_string());
         let arguments = ["carriers", "--count", &count, "--keep", &keep];
-        let carriers = Part::start(&arguments).await?;
+        let carriers = PartProcess::start(&arguments).await?;
         let stamps = folder.path().join("stamps");
         let config = config(plan, carriers.addresses());
-        let server = Server::start(&plan.program, folder.path(), &config, Some(&stamps)).await?;
+        let server = ServerProcess::start(&plan.program, folder.path(), &config, Some(&stamps)).await?;
         Ok(Fleet { server, carriers, stamps, routes: plan.routes, _folder: folder })
     }
 

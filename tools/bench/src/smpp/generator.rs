@@ -48,7 +48,7 @@ pub(super) struct Load {
 
 /// What came of it.
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
+pub(super) struct GeneratorResult {
     /// Acknowledged messages.
     pub(super) sums: Sums,
     /// From request to response.
@@ -65,9 +65,9 @@ pub(super) struct Seen {
     ids: Vec<u64>,
 }
 
-impl Seen {
-    pub(super) fn new() -> Seen {
-        Seen {
+impl GeneratorResult {
+    pub(super) fn new() -> GeneratorResult {
+        GeneratorResult {
             sums: Sums::default(),
             times: Spread::new(),
             refused: 0,
@@ -78,7 +78,7 @@ impl Seen {
         }
     }
 
-    pub(super) fn merge(&mut self, other: Seen) {
+    pub(super) fn merge(&mut self, other: GeneratorResult) {
         self.sums.merge(other.sums);
         self.times.merge(&other.times);
         self.refused += other.refused;
@@ -99,13 +99,13 @@ impl Seen {
 ///
 /// # Errors
 /// A connection that does not come up, breaks, or falls silent.
-pub(super) fn run(load: &Load, begun: impl FnOnce()) -> Result<Seen, String> {
-    let said = |error: io::Error| format!("the server at {}: {error}", load.address);
+pub(super) fn run(load: &Load, begun: impl FnOnce()) -> Result<GeneratorResult, String> {
+    let describe = |error: io::Error| format!("the server at {}: {error}", load.address);
     let streams: Vec<TcpStream> =
-        (0..load.connections).map(|_| bound(load).map_err(said)).collect::<Result<_, _>>()?;
+        (0..load.connections).map(|_| bound(load).map_err(describe)).collect::<Result<_, _>>()?;
     begun();
     let begin = Instant::now();
-    let mut seen = Seen::new();
+    let mut seen = GeneratorResult::new();
     std::thread::scope(|scope| {
         let talks = streams.into_iter().enumerate().map(|(place, stream)| {
             let connection = GeneratorConnection::new(load, place as u64, begin);
@@ -113,7 +113,7 @@ pub(super) fn run(load: &Load, begun: impl FnOnce()) -> Result<Seen, String> {
         });
         for connection in talks.collect::<Vec<_>>() {
             let one = connection.join().map_err(|_| "a connection of the generator panicked".to_owned())?;
-            seen.merge(one.map_err(said)?);
+            seen.merge(one.map_err(describe)?);
         }
         Ok(seen)
     })
@@ -177,8 +177,8 @@ struct GeneratorConnection {
     slots: Vec<(u64, u64)>,
     /// The server wanted less speed: nothing is sent before, nanoseconds since `begin`.
     wait_until: u64,
-    template: Template,
-    seen: Seen,
+    template: SubmitTemplate,
+    seen: GeneratorResult,
 }
 
 impl GeneratorConnection {
@@ -196,12 +196,12 @@ impl GeneratorConnection {
             in_flight: 0,
             slots: vec![(FREE, 0); (load.window * 2).next_power_of_two()],
             wait_until: 0,
-            template: Template::new(),
-            seen: Seen::new(),
+            template: SubmitTemplate::new(),
+            seen: GeneratorResult::new(),
         }
     }
 
-    fn run(mut self, mut stream: TcpStream) -> io::Result<Seen> {
+    fn run(mut self, mut stream: TcpStream) -> io::Result<GeneratorResult> {
         let (mut input, mut filled, mut output) = (vec![0; READ_OCTETS], 0, Vec::new());
         loop {
             if self.in_flight == 0 {
@@ -319,21 +319,21 @@ impl GeneratorConnection {
 }
 
 /// A ready-made submit_sm, and where in it are number and text.
-struct Template {
+struct SubmitTemplate {
     pdu: Vec<u8>,
     address_at: usize,
     text_at: usize,
     words: NumberedMessage,
 }
 
-impl Template {
-    fn new() -> Template {
+impl SubmitTemplate {
+    fn new() -> SubmitTemplate {
         let words = NumberedMessage::new(NUMBERS - 1);
         let mut pdu = Vec::new();
         submit_sm(&words, 0, &mut pdu);
         let place = |of: &[u8]| pdu.windows(of.len()).position(|octets| octets == of).unwrap_or(0);
         let (address_at, text_at) = (place(&words.address), place(&words.text));
-        Template { pdu, address_at, text_at, words }
+        SubmitTemplate { pdu, address_at, text_at, words }
     }
 
     fn put(&mut self, number: u64, sequence: u32, output: &mut Vec<u8>) {
@@ -357,7 +357,7 @@ mod tests {
 
     #[test]
     fn a_ready_made_pdu_is_what_an_encoder_writes() {
-        let mut template = Template::new();
+        let mut template = SubmitTemplate::new();
         for (number, sequence) in [(0, 1), (12_345, 77), (NUMBERS - 1, 0x7FFF_FFFF)] {
             let (mut ready_made, mut encoded) = (Vec::new(), Vec::new());
             template.put(number, sequence, &mut ready_made);

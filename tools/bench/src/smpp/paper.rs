@@ -8,7 +8,7 @@ use super::windows::{Stamp, Windows, seconds};
 use crate::deployment::Carrier;
 use crate::measured::{Measured, shown};
 use crate::published::{self, FiveCarriers, GenerationTime};
-use crate::statistics::Summary;
+use crate::statistics::SampleStatistics;
 use plot::Bars;
 use serde_json::{Value, json};
 use sim::smsc;
@@ -58,13 +58,13 @@ async fn generation(
     folder: Option<&PathBuf>,
 ) -> Result<(Vec<Measured>, Vec<f64>), String> {
     let folder = super::new_folder(folder)?;
-    let simulator = Carrier::start(program, folder.path(), "smsc", &smsc::Options::sink()).await?;
+    let simulator = Carrier::start(program, folder.path(), "smsc", &smsc::SmscOptions::sink()).await?;
     let (mut rows, mut cycles_us) = (Vec::new(), Vec::new());
     for published in published::generation_times() {
         let mut row = Measured::new("smpp-paper").with("table", 3).with("run", published.run);
         for window in WINDOWS {
             let (own, rate, errors) = generate(simulator.address(), window).await?;
-            let summary = Summary::of(&own).ok_or("no submissions were stamped")?;
+            let summary = SampleStatistics::of(&own).ok_or("no submissions were stamped")?;
             for (name, us) in [("mean", summary.mean), ("median", summary.median), ("sd", summary.deviation)]
             {
                 row = row.and(&format!("window_{window}_{name}_ms"), us / 1e3);
@@ -176,7 +176,7 @@ fn run_of(of_carriers: Vec<Vec<Stamp>>, published: &FiveCarriers) -> Measured {
 }
 
 fn median_of(seconds: &[f64]) -> Option<f64> {
-    Summary::of(&seconds[..seconds.len().min(MEDIAN_OF)]).map(|summary| summary.median)
+    SampleStatistics::of(&seconds[..seconds.len().min(MEDIAN_OF)]).map(|summary| summary.median)
 }
 
 impl Paper {
@@ -217,7 +217,7 @@ impl Paper {
         let mut rows: Vec<Vec<String>> = self.generation.iter().map(row).collect();
         let average = |field: &&str| {
             let values: Vec<f64> = self.generation.iter().filter_map(|m| m.number(field)).collect();
-            Summary::of(&values).map_or("-".to_owned(), |summary| fine(summary.mean))
+            SampleStatistics::of(&values).map_or("-".to_owned(), |summary| fine(summary.mean))
         };
         rows.push(["average".to_owned()].into_iter().chain(fields.iter().map(average)).collect());
         (head, rows)
@@ -261,7 +261,7 @@ impl Paper {
         }
         for (by, field) in [("published", "published_median_of_1_to_8"), ("ours", "median_of_1_to_8")] {
             let medians: Vec<f64> = self.carriers.iter().filter_map(|m| m.number(field)).collect();
-            let mean = Summary::of(&medians).map_or("-".to_owned(), |summary| shown(summary.mean));
+            let mean = SampleStatistics::of(&medians).map_or("-".to_owned(), |summary| shown(summary.mean));
             let mut row = vec!["mean".to_owned(), by.to_owned()];
             row.resize(2 + SHOWN_SECONDS, String::new());
             row.extend([mean, String::new()]);

@@ -9,7 +9,7 @@ use super::sink::Sink;
 use clap::{Args, ValueEnum};
 use net::Cores;
 use serde::Serialize;
-use sim::smsc::{Options, Smsc};
+use sim::smsc::{Smsc, SmscOptions};
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub struct PartArgs {
     /// Which
     #[arg(value_enum)]
-    kind: Kind,
+    kind: ServerKind,
     /// Carriers, or sockets
     #[arg(long, default_value_t = 1)]
     count: usize,
@@ -38,7 +38,7 @@ pub struct PartArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum ServerKind {
     /// A bare SMSC
     Sink,
     /// The session machine as a server
@@ -66,24 +66,24 @@ impl PartArgs {
     /// In words.
     pub(crate) fn run(self) -> Result<(), String> {
         match self.kind {
-            Kind::Sink => {
+            ServerKind::Sink => {
                 let sink = Sink::start().map_err(|error| format!("the sink: {error}"))?;
                 connection(&[sink.address().to_string()], || Ok(sink.totals()))
             }
-            Kind::Front => run_front(),
-            Kind::Door => self.run_door(),
-            Kind::Carriers => self.run_carriers(),
-            Kind::Floor => {
+            ServerKind::Front => run_front(),
+            ServerKind::Door => self.run_door(),
+            ServerKind::Carriers => self.run_carriers(),
+            ServerKind::Floor => {
                 let address = crate::topics::start_floor().map_err(|error| format!("the floor: {error}"))?;
                 connection(&[address.to_string()], || Ok(()))
             }
-            Kind::Study => {
+            ServerKind::Study => {
                 println!("{}", crate::diameter::run_job(&self.job)?);
                 Ok(())
             }
-            Kind::UdpReceiver => crate::udp::run_receiver(self.count),
-            Kind::UdpSender => crate::udp::run_sender(&self.job),
-            Kind::CreditFloor => {
+            ServerKind::UdpReceiver => crate::udp::run_receiver(self.count),
+            ServerKind::UdpSender => crate::udp::run_sender(&self.job),
+            ServerKind::CreditFloor => {
                 let address =
                     crate::diameter::start_floor().map_err(|error| format!("the floor: {error}"))?;
                 connection(&[address.to_string()], || Ok(()))
@@ -105,7 +105,7 @@ impl PartArgs {
             return Err(format!("--count: {} is not between 1 and {ROUTES_MAX}", self.count));
         }
         let runtime = runtime()?;
-        let options = Options { keep: self.keep, ..Options::sink() };
+        let options = SmscOptions { keep: self.keep, ..SmscOptions::sink() };
         let carriers = runtime.block_on(async {
             let mut carriers = Vec::with_capacity(self.count);
             for _ in 0..self.count {
@@ -140,15 +140,15 @@ fn connection<T: Serialize>(
     addresses: &[String],
     totals: impl Fn() -> Result<T, String>,
 ) -> Result<(), String> {
-    let said = |error: std::io::Error| format!("the parent process is gone: {error}");
+    let describe = |error: std::io::Error| format!("the parent process is gone: {error}");
     let mut output = std::io::stdout().lock();
-    writeln!(output, "listening on {}", addresses.join(",")).map_err(said)?;
-    output.flush().map_err(said)?;
+    writeln!(output, "listening on {}", addresses.join(",")).map_err(describe)?;
+    output.flush().map_err(describe)?;
     for line in std::io::stdin().lock().lines() {
-        line.map_err(said)?;
+        line.map_err(describe)?;
         let totals = serde_json::to_string(&totals()?).map_err(|error| error.to_string())?;
-        writeln!(output, "{totals}").map_err(said)?;
-        output.flush().map_err(said)?;
+        writeln!(output, "{totals}").map_err(describe)?;
+        output.flush().map_err(describe)?;
     }
     Ok(())
 }

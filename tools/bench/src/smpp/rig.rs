@@ -3,7 +3,7 @@
 use super::SmppOptions;
 use super::record::Sums;
 use super::sink::Totals;
-use crate::deployment::{Part, Server, free_port};
+use crate::deployment::{PartProcess, ServerProcess, free_port};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -20,8 +20,8 @@ const DOOR_MAX: Duration = Duration::from_secs(10);
 const ASK_EVERY: Duration = Duration::from_millis(20);
 
 pub(super) struct Rig {
-    pub(super) server: Server,
-    pub(super) sink: Part,
+    pub(super) server: ServerProcess,
+    pub(super) sink: PartProcess,
     /// Where the SMPP door listens.
     pub(super) door: String,
     folder: TempDir,
@@ -32,10 +32,10 @@ impl Rig {
     /// What does not come up, in words.
     pub(super) async fn open(options: &SmppOptions) -> Result<Rig, String> {
         let folder = options.folder()?;
-        let sink = Part::start(&["sink"]).await?;
+        let sink = PartProcess::start(&["sink"]).await?;
         let door = format!("127.0.0.1:{}", free_port()?);
         let config = config(options, &door, sink.address());
-        let server = Server::start(&options.program, folder.path(), &config, None).await?;
+        let server = ServerProcess::start(&options.program, folder.path(), &config, None).await?;
         open_door(&door).await?;
         Ok(Rig { server, sink, door, folder })
     }

@@ -4,7 +4,7 @@
 use super::record::{NumberedMessage, Sums, number_of};
 use super::sink::Totals;
 use super::{Amount, SmppOptions};
-use crate::deployment::{Part, Usage, fdatasync_p50_us, now_us};
+use crate::deployment::{PartProcess, Usage, fdatasync_p50_us, now_us};
 use crate::measured::Measured;
 use bus::Bus;
 use bus::embedded::{Fsync, Options};
@@ -44,7 +44,7 @@ pub(super) async fn run(options: &SmppOptions) -> Result<Measured, String> {
         Options { fsync: fsync(&options.fsync)?, ..Options::default() },
     )
     .map_err(|error| error.to_string())?;
-    let mut sink = Part::start(&["sink"]).await?;
+    let mut sink = PartProcess::start(&["sink"]).await?;
     let count = ready(options);
     append(&*bus, count).await?;
     let fdatasync_us = fdatasync_p50_us(folder.path()).map_err(|error| format!("fdatasync: {error}"))?;
@@ -85,7 +85,7 @@ pub(super) async fn run(options: &SmppOptions) -> Result<Measured, String> {
         .and("bus_sync_p50_us", bus.sync_us_p50()))
 }
 
-fn accepted_millions(accepted: &Accepted) -> f64 {
+fn accepted_millions(accepted: &AcceptedTotals) -> f64 {
     accepted.sums.count.max(1) as f64 / 1e6
 }
 
@@ -146,14 +146,14 @@ fn entry(number: u64) -> Entry {
 
 /// What is on record.
 #[derive(Debug, Clone, Copy, Default)]
-struct Accepted {
+struct AcceptedTotals {
     sums: Sums,
     /// Not accepted, or with another's id.
     others: u64,
     from: u64,
 }
 
-impl Accepted {
+impl AcceptedTotals {
     /// Takes what was recorded since; says whether there was something.
     fn more(&mut self, bus: &dyn Bus) -> Result<bool, String> {
         let topic = bus.topic(OUTCOMES).map_err(|error| error.to_string())?;
@@ -181,8 +181,13 @@ impl Accepted {
 }
 
 /// Reads outcomes until all are accepted, or the time is over.
-async fn read(bus: &dyn Bus, count: u64, time: Option<Duration>, begin: Instant) -> Result<Accepted, String> {
-    let mut accepted = Accepted::default();
+async fn read(
+    bus: &dyn Bus,
+    count: u64,
+    time: Option<Duration>,
+    begin: Instant,
+) -> Result<AcceptedTotals, String> {
+    let mut accepted = AcceptedTotals::default();
     let mut heard = Instant::now();
     while accepted.sums.count + accepted.others < count && time.is_none_or(|time| begin.elapsed() < time) {
         tokio::time::sleep(READ_EVERY).await;
@@ -231,7 +236,7 @@ mod tests {
             at: Timestamp(0),
             result: AttemptResult::Accepted { keys: Vec::new(), id: id.to_owned() },
         };
-        let mut accepted = Accepted::default();
+        let mut accepted = AcceptedTotals::default();
         for (number, id) in [(7, "0000046700000007"), (8, "0000046700000007"), (9, "x")] {
             accepted.take(&outcome(number, id));
         }

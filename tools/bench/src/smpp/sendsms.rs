@@ -1,7 +1,7 @@
 //! The gateway end to end: HTTP `sendsms` over keep-alive connections, to submit_sm at a bare sink.
 
 use super::SmppOptions;
-use super::generator::Seen;
+use super::generator::GeneratorResult;
 use super::record::{NumberedMessage, SOURCE};
 use super::rig::{PLATFORM, Rig};
 use crate::deployment::{Probe, Usage, now_us};
@@ -25,15 +25,15 @@ const ANSWER_MAX: Duration = Duration::from_secs(60);
 pub(super) async fn run(options: &SmppOptions) -> Result<Measured, String> {
     let mut rig = Rig::open(options).await?;
     let address = rig.server.address().to_owned();
-    let said = |error: std::io::Error| format!("fdatasync: {error}");
+    let describe = |error: std::io::Error| format!("fdatasync: {error}");
     let usage = |rig: &Rig| {
         let (own, sink) = (Usage::of(std::process::id()).unwrap_or_default(), rig.sink.usage());
         (rig.server.usage(), own.cpu_s + sink.cpu_s)
     };
-    let probe = Probe::start(rig.folder()).map_err(said)?;
+    let probe = Probe::start(rig.folder()).map_err(describe)?;
     let (before, begin_us) = (usage(&rig), now_us());
     let (seen, first_refusal) = load(options, &address).await?;
-    let fdatasync_us = probe.p50_us().map_err(said)?;
+    let fdatasync_us = probe.p50_us().map_err(describe)?;
     let totals = rig.arrived(&seen.sums).await?;
     let after = usage(&rig);
     let mut measured = judged(options.measured("smpp-gateway"), &seen, first_refusal);
@@ -71,7 +71,7 @@ pub(super) async fn elsewhere(options: &SmppOptions) -> Result<Measured, String>
     Ok(judged(options.measured("smpp-gateway").with("server", address), &seen, first_refusal))
 }
 
-fn judged(mut measured: Measured, seen: &Seen, first_refusal: Option<String>) -> Measured {
+fn judged(mut measured: Measured, seen: &GeneratorResult, first_refusal: Option<String>) -> Measured {
     measured.rate_per_s = seen.sums.count as f64 / seen.took.as_secs_f64().max(1e-6);
     measured.p50_us = seen.times.percentile_us(0.5);
     measured.p99_us = seen.times.percentile_us(0.99);
@@ -84,7 +84,7 @@ fn judged(mut measured: Measured, seen: &Seen, first_refusal: Option<String>) ->
 }
 
 /// All connections on one thread: it is the server that should have the machine.
-async fn load(options: &SmppOptions, address: &str) -> Result<(Seen, Option<String>), String> {
+async fn load(options: &SmppOptions, address: &str) -> Result<(GeneratorResult, Option<String>), String> {
     let known = options.server.as_ref().map(|peer| (peer.system_id.clone(), peer.password.clone()));
     let (username, password) = known.unwrap_or_else(|| (PLATFORM.to_owned(), PLATFORM.to_owned()));
     let front = format!("GET /cgi-bin/sendsms?username={username}&password={password}&from={SOURCE}&to=");
@@ -92,19 +92,19 @@ async fn load(options: &SmppOptions, address: &str) -> Result<(Seen, Option<Stri
     let begin = Instant::now();
     let clients = (0..options.connections).map(|place| {
         let (next, end) = options.amount.numbers(place as u64, options.connections as u64);
-        let client = Client {
+        let client = SendsmsClient {
             begin,
             until: options.amount.time(),
             next,
             end,
             front: front.clone(),
             address: address.to_owned(),
-            seen: Seen::new(),
+            seen: GeneratorResult::new(),
             first_refusal: None,
         };
         cores.spawn_on(0, client.run())
     });
-    let (mut seen, mut first_refusal) = (Seen::new(), None);
+    let (mut seen, mut first_refusal) = (GeneratorResult::new(), None);
     for client in clients.collect::<Vec<_>>() {
         let one = client.await.map_err(|error| error.to_string())??;
         seen.merge(one.seen);
@@ -115,19 +115,19 @@ async fn load(options: &SmppOptions, address: &str) -> Result<(Seen, Option<Stri
 }
 
 /// One connection with one request in flight.
-struct Client {
+struct SendsmsClient {
     begin: Instant,
     until: Option<Duration>,
     next: u64,
     end: u64,
     front: String,
     address: String,
-    seen: Seen,
+    seen: GeneratorResult,
     first_refusal: Option<String>,
 }
 
-impl Client {
-    async fn run(mut self) -> Result<Client, String> {
+impl SendsmsClient {
+    async fn run(mut self) -> Result<SendsmsClient, String> {
         let connection = self.connection().await;
         connection.map_err(|error| format!("sendsms at {}: {error}", self.address))?;
         self.seen.took = self.begin.elapsed();

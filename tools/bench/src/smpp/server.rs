@@ -1,10 +1,10 @@
 //! The server: fed by the bare generator.
 
 use super::SmppOptions;
-use super::generator::{self, Load, Seen};
+use super::generator::{self, GeneratorResult, Load};
 use super::rig::{PLATFORM, Rig};
 use super::sink::Totals;
-use crate::deployment::{Part, Usage, fdatasync_p50_us};
+use crate::deployment::{PartProcess, Usage, fdatasync_p50_us};
 use crate::measured::Measured;
 
 /// What a submit_sm_resp of the door says.
@@ -15,7 +15,7 @@ const ACKNOWLEDGED: &str = "when it is on the bus, as durable as fsync says";
 /// # Errors
 /// What did not work, in words.
 pub(super) async fn front(options: &SmppOptions) -> Result<Measured, String> {
-    let front = Part::start(&["front"]).await?;
+    let front = PartProcess::start(&["front"]).await?;
     let usage = || (front.usage(), Usage::of(std::process::id()).unwrap_or_default());
     let (mut seen, before) = feed(&load(options, front.address()), usage)?;
     let after = usage();
@@ -33,7 +33,7 @@ pub(super) async fn door(options: &SmppOptions) -> Result<Measured, String> {
     let place = folder.path().join("bus").to_string_lossy().into_owned();
     let fdatasync_us = fdatasync_p50_us(folder.path()).map_err(|error| format!("fdatasync: {error}"))?;
     let arguments = ["door", "--folder", &place, "--fsync", &options.fsync];
-    let mut door = Part::start(&arguments).await?;
+    let mut door = PartProcess::start(&arguments).await?;
     let usage = || (door.usage(), Usage::of(std::process::id()).unwrap_or_default());
     let (mut seen, before) = feed(&load(options, door.address()), usage)?;
     let after = usage();
@@ -89,7 +89,7 @@ fn load(options: &SmppOptions, address: &str) -> Load {
 }
 
 /// Runs the generator's threads; what `usage` said when all were bound comes back too.
-fn feed<T>(load: &Load, usage: impl Fn() -> T) -> Result<(Seen, T), String> {
+fn feed<T>(load: &Load, usage: impl Fn() -> T) -> Result<(GeneratorResult, T), String> {
     // This task has nothing else to do meanwhile, and the process another thread for what runs beside.
     tokio::task::block_in_place(|| {
         let mut before = None;
@@ -98,7 +98,7 @@ fn feed<T>(load: &Load, usage: impl Fn() -> T) -> Result<(Seen, T), String> {
     })
 }
 
-fn judged(mut measured: Measured, seen: &mut Seen) -> Measured {
+fn judged(mut measured: Measured, seen: &mut GeneratorResult) -> Measured {
     let seconds = seen.took.as_secs_f64().max(1e-6);
     measured.rate_per_s = seen.sums.count as f64 / seconds;
     measured.p50_us = seen.times.percentile_us(0.5);

@@ -1,7 +1,7 @@
 //! The client: the production session machine over a socket, driven as the gateways drive it.
 
 use super::Amount;
-use super::generator::Seen;
+use super::generator::GeneratorResult;
 use super::record::{NumberedMessage, SOURCE};
 use net::{Cores, Link, Worker, connect, drive};
 use smpp::Status;
@@ -34,7 +34,7 @@ pub(super) struct Load {
 /// What came of it.
 #[derive(Debug)]
 pub(super) struct Run {
-    pub(super) seen: Seen,
+    pub(super) seen: GeneratorResult,
     /// Just before every submission, of each connection.
     pub(super) stamps: Vec<Vec<Instant>>,
 }
@@ -48,7 +48,7 @@ pub(super) async fn run(load: &Load, begun: impl FnOnce()) -> Result<Run, String
     let (start, started) = watch::channel(None);
     let (tell, mut told) = mpsc::channel(1);
     let clients = (0..load.connections).map(|place| {
-        let client = Client::new(load, place as u64, started.clone(), tell.clone());
+        let client = SubmitWorker::new(load, place as u64, started.clone(), tell.clone());
         cores.spawn_on(place, client.run(load.clone()))
     });
     let clients: Vec<_> = clients.collect();
@@ -57,7 +57,7 @@ pub(super) async fn run(load: &Load, begun: impl FnOnce()) -> Result<Run, String
     let _ = tokio::time::timeout(CONNECT_MAX, told.recv()).await;
     begun();
     start.send_replace(Some(Instant::now()));
-    let (mut seen, mut stamps) = (Seen::new(), Vec::new());
+    let (mut seen, mut stamps) = (GeneratorResult::new(), Vec::new());
     for client in clients {
         let (one, own) = client.await.map_err(|error| error.to_string())??;
         seen.merge(one);
@@ -68,7 +68,7 @@ pub(super) async fn run(load: &Load, begun: impl FnOnce()) -> Result<Run, String
 }
 
 /// One connection's worker.
-struct Client {
+struct SubmitWorker {
     start: watch::Receiver<Option<Instant>>,
     begin: Option<Instant>,
     tell: Option<mpsc::Sender<()>>,
@@ -80,20 +80,20 @@ struct Client {
     echoes: bool,
     words: NumberedMessage,
     stamps: Option<Vec<Instant>>,
-    seen: Seen,
+    seen: GeneratorResult,
     trouble: Option<String>,
     over: bool,
 }
 
-impl Client {
+impl SubmitWorker {
     fn new(
         load: &Load,
         place: u64,
         start: watch::Receiver<Option<Instant>>,
         tell: mpsc::Sender<()>,
-    ) -> Client {
+    ) -> SubmitWorker {
         let (next, end) = load.amount.numbers(place, load.connections as u64);
-        Client {
+        SubmitWorker {
             start,
             begin: None,
             tell: Some(tell),
@@ -105,14 +105,14 @@ impl Client {
             echoes: load.echoes,
             words: NumberedMessage::new(next),
             stamps: load.stamps.then(Vec::new),
-            seen: Seen::new(),
+            seen: GeneratorResult::new(),
             trouble: None,
             over: false,
         }
     }
 
-    async fn run(mut self, load: Load) -> Result<(Seen, Vec<Instant>), String> {
-        let said = |why: String| format!("the SMSC at {}: {why}", load.address);
+    async fn run(mut self, load: Load) -> Result<(GeneratorResult, Vec<Instant>), String> {
+        let describe = |why: String| format!("the SMSC at {}: {why}", load.address);
         let stream = connect(&load.address, None, CONNECT_MAX).await.map_err(|error| error.to_string())?;
         let now = Instant::now();
         let mut session = Session::new(Role::Esme, Config { window: load.window, ..Config::default() }, now);
@@ -122,11 +122,11 @@ impl Client {
             password: load.password.as_bytes(),
             ..Bind::default()
         };
-        session.bind(&bind, now).map_err(|error| said(error.to_string()))?;
+        session.bind(&bind, now).map_err(|error| describe(error.to_string()))?;
         let end = drive(&mut Link::new(stream), &mut session, &mut self).await;
         match self.trouble {
-            Some(trouble) => Err(said(trouble)),
-            None if !self.over => Err(said(format!("the session ended too early: {end:?}"))),
+            Some(trouble) => Err(describe(trouble)),
+            None if !self.over => Err(describe(format!("the session ended too early: {end:?}"))),
             None => Ok((self.seen, self.stamps.unwrap_or_default())),
         }
     }
@@ -159,7 +159,7 @@ impl Client {
     }
 }
 
-impl Worker<Session> for Client {
+impl Worker<Session> for SubmitWorker {
     fn handle(&mut self, event: Event<'_>, now: Instant) {
         match event {
             Event::Bound { .. } => {

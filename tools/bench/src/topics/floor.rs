@@ -11,13 +11,13 @@ const READ_OCTETS: usize = 64 * 1024;
 const KEPT: usize = 100_000;
 
 #[derive(Default)]
-struct Topic {
+struct FloorTopic {
     /// The first message's index.
     first: u64,
     messages: VecDeque<Box<[u8]>>,
 }
 
-type Topics = Mutex<HashMap<Vec<u8>, Topic>>;
+type Topics = Mutex<HashMap<Vec<u8>, FloorTopic>>;
 
 /// Listens until the process ends.
 ///
@@ -64,7 +64,7 @@ fn answer(request: &[u8], topics: &Topics, output: &mut Vec<u8>) {
         let hash = rest.iter().position(|octet| *octet == b'#').unwrap_or(rest.len());
         let message = rest.get(hash + 1..).unwrap_or_default();
         if !topics.contains_key(&rest[..hash]) {
-            topics.insert(rest[..hash].to_vec(), Topic::default());
+            topics.insert(rest[..hash].to_vec(), FloorTopic::default());
         }
         if let Some(topic) = topics.get_mut(&rest[..hash]) {
             topic.messages.push_back(message.into());

@@ -57,7 +57,7 @@ struct Shared {
 /// # Errors
 /// No connection, or one that broke.
 pub(super) fn run(load: &Load) -> Result<Done, String> {
-    let said = |error: io::Error| format!("the server at {}: {error}", load.address);
+    let describe = |error: io::Error| format!("the server at {}: {error}", load.address);
     let threads = load.posters + load.readers;
     let shared = Arc::new(Shared {
         load: load.clone(),
@@ -65,7 +65,7 @@ pub(super) fn run(load: &Load) -> Result<Done, String> {
         over: AtomicBool::new(false),
         begin: Barrier::new(threads + 1),
     });
-    prepare(&shared).map_err(said)?;
+    prepare(&shared).map_err(describe)?;
     let mut running = Vec::new();
     for number in 0..threads {
         let shared = Arc::clone(&shared);
@@ -75,7 +75,7 @@ pub(super) fn run(load: &Load) -> Result<Done, String> {
             shared.begin.wait();
             thread?.run(&shared)
         };
-        running.push(std::thread::Builder::new().name("load".to_owned()).spawn(work).map_err(said)?);
+        running.push(std::thread::Builder::new().name("load".to_owned()).spawn(work).map_err(describe)?);
     }
     shared.begin.wait();
     let begin = Instant::now();
@@ -83,7 +83,7 @@ pub(super) fn run(load: &Load) -> Result<Done, String> {
     shared.over.store(true, Ordering::Relaxed);
     let mut done = Done { requests: 0, errors: 0, elapsed: Duration::ZERO, spread: Spread::new() };
     for thread in running {
-        let one = thread.join().map_err(|_| "a thread of the load panicked")?.map_err(said)?;
+        let one = thread.join().map_err(|_| "a thread of the load panicked")?.map_err(describe)?;
         done.requests += one.requests;
         done.errors += one.errors;
         done.spread.merge(&one.spread);

@@ -9,9 +9,9 @@ mod request_lists;
 pub(crate) use floor::start as start_floor;
 pub(crate) use paper::run as run_paper;
 
-use crate::deployment::{Part, Probe, Server, Usage, free_port};
+use crate::deployment::{PartProcess, Probe, ServerProcess, Usage, free_port};
 use crate::measured::{Cpu, Measured, shown};
-use crate::statistics::Summary;
+use crate::statistics::SampleStatistics;
 use load::{Done, Load};
 use plot::Curve;
 use request_lists::{RequestLists, TOPICS};
@@ -49,8 +49,8 @@ pub(crate) struct TopicsOptions {
 
 /// What is measured.
 enum Subject {
-    Ours { server: Box<Server>, address: String, folder: TempDir },
-    Floor(Box<Part>),
+    Ours { server: Box<ServerProcess>, address: String, folder: TempDir },
+    Floor(Box<PartProcess>),
     Foreign { address: String, token: Option<String> },
 }
 
@@ -71,7 +71,7 @@ impl Subject {
             "[bus]\nfsync = \"{}\"\n[topics]\nlisten = \"{address}\"\ndurability = \"{}\"\n",
             options.fsync, options.durability
         );
-        let server = Server::start(&options.program, folder.path(), &config, None).await?;
+        let server = ServerProcess::start(&options.program, folder.path(), &config, None).await?;
         let begin = Instant::now();
         while let Err(error) = TcpStream::connect(&address).await {
             if begin.elapsed() > DOOR_MAX {
@@ -83,7 +83,7 @@ impl Subject {
     }
 
     async fn floor() -> Result<Subject, String> {
-        Ok(Subject::Floor(Box::new(Part::start(&["floor"]).await?)))
+        Ok(Subject::Floor(Box::new(PartProcess::start(&["floor"]).await?)))
     }
 
     fn name(&self) -> &'static str {
@@ -129,7 +129,7 @@ pub(crate) async fn run(options: &TopicsOptions) -> Result<Vec<Measured>, String
         lines.push(one);
     }
     let mut line = middle(lines);
-    if let Some(ratio) = Summary::of(&ratios) {
+    if let Some(ratio) = SampleStatistics::of(&ratios) {
         line = line.and("of_floor", ratio.median);
     }
     Ok(std::iter::once(line).chain((!floors.is_empty()).then(|| middle(floors))).collect())

@@ -4,7 +4,7 @@
 use super::{Subject, TopicsOptions, measure};
 use crate::measured::{Measured, shown};
 use crate::published::{self, TopicAttempts, TopicStatistics};
-use crate::statistics::Summary;
+use crate::statistics::SampleStatistics;
 use plot::Bars;
 use std::time::Duration;
 
@@ -112,6 +112,6 @@ impl Paper {
 impl Row {
     /// Mean and standard deviation of ours.
     fn summary(&self) -> (f64, f64) {
-        Summary::of(&self.attempts).map_or((0.0, 0.0), |summary| (summary.mean, summary.deviation))
+        SampleStatistics::of(&self.attempts).map_or((0.0, 0.0), |summary| (summary.mean, summary.deviation))
     }
 }

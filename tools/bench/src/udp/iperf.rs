@@ -21,11 +21,11 @@ const READY_MAX: Duration = Duration::from_secs(10);
 /// What its client prints at the end (`-J`).
 #[derive(Debug, Deserialize)]
 struct Printed {
-    end: End,
+    end: IperfEnd,
 }
 
 #[derive(Debug, Deserialize)]
-struct End {
+struct IperfEnd {
     sum: Sum,
     cpu_utilization_percent: Utilization,
 }
@@ -76,7 +76,7 @@ pub(super) async fn run(options: &UdpOptions) -> Result<Measured, String> {
 }
 
 async fn serve() -> Result<(Child, SocketAddr), String> {
-    let said = |error: std::io::Error| format!("iperf3's server: {error}");
+    let describe = |error: std::io::Error| format!("iperf3's server: {error}");
     let port = free_port()?;
     let mut child = Command::new("iperf3")
         .args(["--server", "--one-off", "--forceflush", "--bind", "127.0.0.1", "--port", &port.to_string()])
@@ -84,11 +84,11 @@ async fn serve() -> Result<(Child, SocketAddr), String> {
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .map_err(said)?;
+        .map_err(describe)?;
     let output = child.stdout.take().ok_or("iperf3's server has no standard output")?;
     let mut lines = BufReader::new(output).lines();
     let listens = async {
-        while let Some(line) = lines.next_line().await.map_err(said)? {
+        while let Some(line) = lines.next_line().await.map_err(describe)? {
             if line.contains("Server listening") {
                 return Ok(());
             }

@@ -12,7 +12,7 @@ pub(crate) use paper::{PaperOptions, Section, run as run_paper};
 pub(crate) use part::{Call, Late, run_receiver, run_sender};
 pub(crate) use report::{curves, rows};
 
-use crate::deployment::{Part, this_program};
+use crate::deployment::{PartProcess, this_program};
 use crate::measured::{Cpu, Measured};
 use part::{Came, ScalingRule, SendJob, Sent};
 use series::{Point, gbit, points};
@@ -144,7 +144,7 @@ async fn once(options: &UdpOptions) -> Result<Run, String> {
         return Ok(Run { sent: send(options, server).await?, came: None });
     }
     let sockets = options.sockets.to_string();
-    let mut receiver = Part::start(&["udp-receiver", "--count", &sockets]).await?;
+    let mut receiver = PartProcess::start(&["udp-receiver", "--count", &sockets]).await?;
     let to = receiver.address().parse().map_err(|error| format!("the receiver's address: {error}"))?;
     let sent = send(options, to).await?;
     Ok(Run { sent, came: Some(receiver.ask().await?) })

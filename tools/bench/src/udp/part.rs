@@ -4,9 +4,9 @@
 use crate::deployment::Usage;
 use clap::ValueEnum;
 use pace::sender_scaler::Published;
-use pace::{DEBT, Profile, Rule};
+use pace::{DEBT, PacingRule, Profile};
 use paced_udp::receiver::{BUFFER, ReceiveOptions, Receiver, Stop, StreamReport, Until};
-use paced_udp::sender::{Scaling, SendOptions, Sender, Summary};
+use paced_udp::sender::{Scaling, SendOptions, Sender, SenderSummary};
 use paced_udp::socket::Rung;
 use paced_udp::wire::Key;
 use rustix::time::{ClockId, clock_gettime};
@@ -28,11 +28,11 @@ pub(crate) enum Late {
 }
 
 impl Late {
-    fn rule(self) -> Rule {
+    fn rule(self) -> PacingRule {
         match self {
-            Late::CatchUp => Rule::CatchUp,
-            Late::Capped => Rule::Capped,
-            Late::Bounded => Rule::Bounded { debt: DEBT },
+            Late::CatchUp => PacingRule::CatchUp,
+            Late::Capped => PacingRule::Capped,
+            Late::Bounded => PacingRule::Bounded { debt: DEBT },
         }
     }
 
@@ -246,7 +246,7 @@ pub(super) fn send(job: &SendJob) -> Result<Sent, String> {
     Ok(Sent { views, cost: Cost::since(before), ..sent(&summary, last) })
 }
 
-fn sent(summary: &Summary, last: Option<(u32, Call)>) -> Sent {
+fn sent(summary: &SenderSummary, last: Option<(u32, Call)>) -> Sent {
     Sent {
         asked: summary.asked,
         sent: summary.sent,

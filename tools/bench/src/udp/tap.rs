@@ -47,11 +47,11 @@ impl Tap {
     /// # Errors
     /// No port, in words.
     pub(super) async fn start(peer: SocketAddr, mss: u16, gap_ns: u32) -> Result<Tap, String> {
-        let said = |error: io::Error| format!("a tap in front of {peer}: {error}");
+        let describe = |error: io::Error| format!("a tap in front of {peer}: {error}");
         let (listener, socket, port) = both_ports().await?;
-        enlarge(&socket, paced_udp::receiver::BUFFER).map_err(said)?;
-        let replies: UdpSocket = socket.try_clone().map_err(said)?.into();
-        let inbox = Inbox::new(socket, true, PATIENCE).map_err(said)?;
+        enlarge(&socket, paced_udp::receiver::BUFFER).map_err(describe)?;
+        let replies: UdpSocket = socket.try_clone().map_err(describe)?.into();
+        let inbox = Inbox::new(socket, true, PATIENCE).map_err(describe)?;
         let stop = Arc::new(AtomicBool::new(false));
         let passing = tokio::spawn(async move {
             while let Ok((mut client, _)) = listener.accept().await {
@@ -65,7 +65,7 @@ impl Tap {
         });
         let judge = Judge { peer, mss: mss.into(), gap_ns, stop: stop.clone(), replies };
         let judging = std::thread::Builder::new().name("udp-tap".to_owned()).spawn(move || judge.run(inbox));
-        Ok(Tap { port, stop, judging: judging.map_err(said)?, passing })
+        Ok(Tap { port, stop, judging: judging.map_err(describe)?, passing })
     }
 
     /// Ends it, and tells what came.

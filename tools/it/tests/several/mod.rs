@@ -15,7 +15,7 @@ use it::{Constellation, Plan, eventually, sms_route};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
-use sim::smsc::{Counting, Options, Receipts, Smsc};
+use sim::smsc::{Counting, Receipts, Smsc, SmscOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -68,12 +68,12 @@ impl Story {
         let seed = seed();
         println!("IT_SEED={seed}");
         let receipts = Receipts { delay: "200ms..2s".parse().unwrap(), ..Receipts::default() };
-        let options = Options {
+        let options = SmscOptions {
             receipts,
             latency: "1ms..25ms".parse().unwrap(),
             count: Counting::Texts,
             seed,
-            ..Options::default()
+            ..SmscOptions::default()
         };
         let carrier = Smsc::start(options).await.unwrap();
         let keys = format!("rate = {}.0\nsessions = 1\nwindow = {WINDOW}", plan.rate);

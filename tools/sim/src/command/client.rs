@@ -1,7 +1,7 @@
 //! `sim credit --connect`: the other side.
 
 use super::put;
-use crate::credit::client::{Options, Script};
+use crate::credit::client::{CreditClientOptions, Script};
 use clap::Args;
 
 /// The server's options that are of no use to a client.
@@ -43,9 +43,9 @@ impl ClientArgs {
         self,
         origin_host: Option<String>,
         origin_realm: Option<String>,
-    ) -> Result<Option<Options>, String> {
+    ) -> Result<Option<CreditClientOptions>, String> {
         let Some(connect) = self.connect else { return Ok(None) };
-        let mut options = Options { connect, rate: self.rate, ..Options::default() };
+        let mut options = CreditClientOptions { connect, rate: self.rate, ..CreditClientOptions::default() };
         put(&mut options.origin_host, origin_host);
         put(&mut options.origin_realm, origin_realm);
         put(&mut options.script, self.script);

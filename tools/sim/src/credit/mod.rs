@@ -4,7 +4,7 @@
 //! Every subscriber has the same balance to begin with; a service-specific unit, a second and a million
 //! octets (begun) cost 1 each. It reserves, takes and frees, for each Multiple-Services-Credit-Control its
 //! own or for the units at the top of a request, knows its duplicates, and answers late, with a refusal or
-//! not at all, as its [`Options`] say. Of money and of units that nothing is said of it says 5031.
+//! not at all, as its [`CreditServerOptions`] say. Money, and units without a price, get 5031.
 
 mod book;
 pub mod client;
@@ -18,7 +18,7 @@ pub use book::Stats;
 use crate::chance::Delay;
 use book::Book;
 use connection::{ServerConnection, Usher};
-use diameter::peer::{Application, Config, Connection, Identity, Start};
+use diameter::peer::{Application, Connection, ConnectionConfig, Identity, Start};
 use net::{Link, Stream, drive};
 use std::io;
 use std::net::SocketAddr;
@@ -33,7 +33,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What the server is and does.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Options {
+pub struct CreditServerOptions {
     /// Where it listens; port 0 takes a free one.
     pub listen: String,
     /// Its DiameterIdentity.
@@ -54,9 +54,9 @@ pub struct Options {
     pub seed: u64,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for CreditServerOptions {
+    fn default() -> CreditServerOptions {
+        CreditServerOptions {
             listen: "127.0.0.1:0".to_owned(),
             origin_host: "ocs.sim.example".to_owned(),
             origin_realm: "sim.example".to_owned(),
@@ -70,7 +70,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl CreditServerOptions {
     /// Whether they can be.
     ///
     /// # Errors
@@ -93,8 +93,8 @@ impl Options {
 
 /// What all connections share.
 struct Shared {
-    options: Options,
-    config: Arc<Config>,
+    options: CreditServerOptions,
+    config: Arc<ConnectionConfig>,
     book: Mutex<Book>,
     seed: AtomicU64,
 }
@@ -111,14 +111,14 @@ impl Ocs {
     ///
     /// # Errors
     /// Options that cannot be (`InvalidInput`), an address that is taken.
-    pub async fn start(options: Options) -> io::Result<Ocs> {
+    pub async fn start(options: CreditServerOptions) -> io::Result<Ocs> {
         options.check().map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
         let listener = TcpListener::bind(&options.listen).await?;
         let address = listener.local_addr()?;
         let application = Application::auth(diameter::dictionary::application::CREDIT_CONTROL);
         let identity = Identity::new(&options.origin_host, &options.origin_realm, application);
         let shared = Arc::new(Shared {
-            config: Arc::new(Config::new(identity)),
+            config: Arc::new(ConnectionConfig::new(identity)),
             book: Mutex::new(Book::new(options.balance)),
             seed: AtomicU64::new(options.seed),
             options,
@@ -174,7 +174,7 @@ async fn converse(shared: Arc<Shared>, stream: Stream) {
 ///
 /// # Errors
 /// As [`Ocs::start`].
-pub fn run(options: Options) -> io::Result<()> {
+pub fn run(options: CreditServerOptions) -> io::Result<()> {
     crate::run_until_told(async {
         let ocs = Ocs::start(options).await?;
         let address = ocs.address();

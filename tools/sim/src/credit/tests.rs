@@ -1,6 +1,6 @@
 //! By the octet over sockets: what is charged, what comes twice, what is lost.
 
-use super::{Ocs, Options, Stats};
+use super::{CreditServerOptions, Ocs, Stats};
 use diameter::check::Origin;
 use diameter::credit::request::ServiceControl;
 use diameter::credit::request::UsedUnits;
@@ -9,7 +9,7 @@ use diameter::credit::{Money, RequestType, Subscription, SubscriptionKind, Units
 use diameter::dictionary::avp;
 use diameter::frame::next_frame;
 use diameter::message::Message;
-use diameter::peer::{Application, Config, Connection, Event, Identity, Start};
+use diameter::peer::{Application, Connection, ConnectionConfig, Event, Identity, Start};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -25,7 +25,8 @@ struct Client(TcpStream);
 impl Client {
     async fn open(ocs: &Ocs) -> Client {
         let mut stream = TcpStream::connect(ocs.address()).await.unwrap();
-        let config = Arc::new(Config::new(Identity::new(ORIGIN.host, ORIGIN.realm, Application::auth(4))));
+        let config =
+            Arc::new(ConnectionConfig::new(Identity::new(ORIGIN.host, ORIGIN.realm, Application::auth(4))));
         let start = Start { local: [127, 0, 0, 1].into(), is_secured: false, watchdog: None, seed: 1 };
         let mut connection = Connection::connecting(config, start, None, Instant::now());
         let mut octets = Vec::new();
@@ -93,7 +94,8 @@ fn request(kind: RequestType, number: u32, requested: Option<u64>) -> RequestToS
 
 #[tokio::test]
 async fn a_session_is_charged_once_however_often_it_is_said_and_grants_no_more_than_there_is() {
-    let ocs = Ocs::start(Options { balance: 10, ..Options::default() }).await.unwrap();
+    let ocs =
+        Ocs::start(CreditServerOptions { balance: 10, ..CreditServerOptions::default() }).await.unwrap();
     let mut client = Client::open(&ocs).await;
     let used = |units| {
         let units = Units::of_specific(units);
@@ -120,7 +122,8 @@ async fn a_session_is_charged_once_however_often_it_is_said_and_grants_no_more_t
 
 #[tokio::test]
 async fn each_service_of_a_session_is_granted_and_charged_by_itself() {
-    let ocs = Ocs::start(Options { balance: 20, ..Options::default() }).await.unwrap();
+    let ocs =
+        Ocs::start(CreditServerOptions { balance: 20, ..CreditServerOptions::default() }).await.unwrap();
     let mut client = Client::open(&ocs).await;
     let octets = |count| Units { total_octets: Some(count), ..Units::default() };
     let time = |seconds| Units { time_s: Some(seconds), ..Units::default() };
@@ -153,13 +156,13 @@ async fn each_service_of_a_session_is_granted_and_charged_by_itself() {
 
 #[tokio::test]
 async fn what_is_refused_moves_nothing_and_what_is_lost_was_done() {
-    let refusing = Options { refused: 1.0, refused_with: 4012, ..Options::default() };
+    let refusing = CreditServerOptions { refused: 1.0, refused_with: 4012, ..CreditServerOptions::default() };
     let ocs = Ocs::start(refusing).await.unwrap();
     let mut client = Client::open(&ocs).await;
     assert_eq!(client.ask(&request(RequestType::Initial, 0, Some(4))).await, (4012, None));
     assert_eq!((ocs.stats().reserved, ocs.stats().refused), (0, 1));
 
-    let losing = Options { lost: 1.0, ..Options::default() };
+    let losing = CreditServerOptions { lost: 1.0, ..CreditServerOptions::default() };
     let ocs = Ocs::start(losing).await.unwrap();
     let mut client = Client::open(&ocs).await;
     let initial = request(RequestType::Initial, 0, Some(4));
@@ -171,10 +174,10 @@ async fn what_is_refused_moves_nothing_and_what_is_lost_was_done() {
 #[test]
 fn options_that_cannot_be_are_named() {
     for (options, named) in [
-        (Options { lost: 1.5, ..Options::default() }, "lost"),
-        (Options { refused: -0.1, ..Options::default() }, "refused"),
-        (Options { refused_with: 2001, ..Options::default() }, "refused_with"),
-        (Options { origin_host: String::new(), ..Options::default() }, "origin_host"),
+        (CreditServerOptions { lost: 1.5, ..CreditServerOptions::default() }, "lost"),
+        (CreditServerOptions { refused: -0.1, ..CreditServerOptions::default() }, "refused"),
+        (CreditServerOptions { refused_with: 2001, ..CreditServerOptions::default() }, "refused_with"),
+        (CreditServerOptions { origin_host: String::new(), ..CreditServerOptions::default() }, "origin_host"),
     ] {
         let error = options.check().unwrap_err();
         assert!(error.starts_with(named), "{error}");

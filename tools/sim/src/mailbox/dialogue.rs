@@ -1,11 +1,11 @@
 //! The server's side of SMTP (RFC 5321, 1870, 2034, 2920, 3207, 4954, 6152): octets in, octets out, no
 //! socket.
 
-use super::ledger::{Mail, MailBatch, key};
+use super::ledger::{MailBatch, ReceivedMail, key};
 use super::reply_mail;
 use super::{Scene, Shared, Stage, reply_mail::Parcel};
 use crate::chance::{Chance, hash};
-use crate::town::{Conduct, Refusal};
+use crate::town::{CarrierRefusal, Conduct};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -246,9 +246,11 @@ impl Dialogue {
         let conduct =
             self.scene.options.people.as_ref().map_or(Conduct::Silent, |people| people.mailbox(address));
         let refusal = match conduct {
-            Conduct::Refuses(Refusal::UnknownUser) => Some("550 5.1.1 nobody of that name".to_owned()),
-            Conduct::Refuses(Refusal::MailboxFull) => Some("452 4.2.2 the mailbox is full".to_owned()),
-            Conduct::Refuses(Refusal::Greylisted) if self.shared.is_new(hash(0, address.as_bytes())) => {
+            Conduct::Refuses(CarrierRefusal::UnknownUser) => Some("550 5.1.1 nobody of that name".to_owned()),
+            Conduct::Refuses(CarrierRefusal::MailboxFull) => Some("452 4.2.2 the mailbox is full".to_owned()),
+            Conduct::Refuses(CarrierRefusal::Greylisted)
+                if self.shared.is_new(hash(0, address.as_bytes())) =>
+            {
                 Some("451 4.7.1 come again later".to_owned())
             }
             _ => self.chance_error(Stage::Rcpt),
@@ -324,7 +326,8 @@ impl Dialogue {
             return;
         }
         let to = recipients.iter().map(|(to, _)| to.clone()).collect();
-        let mail = Mail { at_us: self.batch.now_us, from: sender, to, raw: unstuffed(content).into() };
+        let mail =
+            ReceivedMail { at_us: self.batch.now_us, from: sender, to, raw: unstuffed(content).into() };
         if is_answered {
             let words = mail.words();
             for (recipient, conduct) in &recipients {

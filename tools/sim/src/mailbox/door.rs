@@ -163,7 +163,7 @@ impl MailboxDoor {
     }
 }
 
-struct Link {
+struct SmtpConnection {
     stream: TcpStream,
     input: Vec<u8>,
     is_pipelining: bool,
@@ -172,14 +172,14 @@ struct Link {
 /// Brings parcels in their order; adds the reply that decided for each. With a door that pipelines, a mail
 /// and the next one's envelope leave in one write (RFC 2920 §3.1).
 async fn deliver(
-    link: &mut Option<Link>,
+    link: &mut Option<SmtpConnection>,
     address: Option<String>,
     parcels: &[Parcel],
     replies: &mut Vec<String>,
 ) -> io::Result<()> {
     let address = address.ok_or(io::ErrorKind::NotConnected)?;
     if link.is_none() {
-        *link = Some(Link::open(&address).await?);
+        *link = Some(SmtpConnection::open(&address).await?);
     }
     let link = link.as_mut().ok_or(io::ErrorKind::NotConnected)?;
     let mut is_asked = false;
@@ -210,11 +210,11 @@ fn envelope(parcel: &Parcel, is_pipelining: bool) -> String {
     if is_pipelining { format!("{mail}RCPT TO:<{}>\r\nDATA\r\n", parcel.to) } else { mail }
 }
 
-impl Link {
-    async fn open(address: &str) -> io::Result<Link> {
+impl SmtpConnection {
+    async fn open(address: &str) -> io::Result<SmtpConnection> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        let mut link = Link { stream, input: Vec::new(), is_pipelining: false };
+        let mut link = SmtpConnection { stream, input: Vec::new(), is_pipelining: false };
         let greeting = link.reply().await?;
         link.stream.write_all(b"EHLO mx.town.example\r\n").await?;
         loop {

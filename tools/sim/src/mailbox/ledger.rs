@@ -1,7 +1,7 @@
 //! Counters and stored mails of the mailbox, updated a batch at a time.
 
-use super::{Counting, Options};
-use crate::tally::{LastSecond, Tally};
+use super::{Counting, MailboxOptions};
+use crate::tally::{KeyCounts, LastSecond};
 use mail_parser::MessageParser;
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
@@ -49,7 +49,7 @@ pub struct Stats {
 
 /// A mail as it was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mail {
+pub struct ReceivedMail {
     /// When, microseconds since 1970.
     pub at_us: u64,
     /// MAIL FROM, without brackets; empty for a bounce.
@@ -81,7 +81,7 @@ pub struct MailText {
     pub html: Option<String>,
 }
 
-impl Mail {
+impl ReceivedMail {
     /// Reads the mail; a mail that cannot be read has no words.
     pub fn words(&self) -> MailText {
         let mut words = MailText {
@@ -113,7 +113,7 @@ pub(super) struct MailBatch {
     pub(super) cut: u64,
     pub(super) refused: Vec<String>,
     pub(super) keys: Vec<u64>,
-    pub(super) kept: Vec<Mail>,
+    pub(super) kept: Vec<ReceivedMail>,
 }
 
 pub(super) struct MailboxLedger {
@@ -125,8 +125,8 @@ pub(super) struct MailboxLedger {
 struct MailboxLedgerInner {
     stats: Stats,
     accepted: LastSecond,
-    tally: Tally,
-    kept: VecDeque<Mail>,
+    tally: KeyCounts,
+    kept: VecDeque<ReceivedMail>,
     kept_octets: usize,
     files: u64,
 }
@@ -134,7 +134,7 @@ struct MailboxLedgerInner {
 impl MailboxLedger {
     /// # Errors
     /// The folder cannot be made.
-    pub(super) fn open(options: &Options) -> io::Result<Self> {
+    pub(super) fn open(options: &MailboxOptions) -> io::Result<Self> {
         if let Some(folder) = &options.folder {
             for room in ["tmp", "new", "cur"] {
                 std::fs::create_dir_all(folder.join(room))?;
@@ -198,7 +198,7 @@ impl MailboxLedger {
     }
 
     /// The last mails, the newest last.
-    pub(super) fn mails(&self, limit: usize) -> Vec<Mail> {
+    pub(super) fn mails(&self, limit: usize) -> Vec<ReceivedMail> {
         let kept = &self.lock().kept;
         kept.iter().skip(kept.len().saturating_sub(limit)).cloned().collect()
     }
@@ -210,7 +210,7 @@ impl MailboxLedger {
 }
 
 impl MailboxLedgerInner {
-    fn keep(&mut self, mail: Mail, keep: usize) {
+    fn keep(&mut self, mail: ReceivedMail, keep: usize) {
         self.kept_octets += mail.raw.len();
         self.kept.push_back(mail);
         while self.kept.len() > keep || self.kept_octets > KEPT_OCTETS_MAX {
@@ -231,7 +231,7 @@ fn code(reply: &str) -> String {
 }
 
 /// A file of its own in the folder's `new`, written beside and then moved, as Maildir wants it.
-fn write_file(folder: &std::path::Path, number: u64, mail: &Mail) -> io::Result<()> {
+fn write_file(folder: &std::path::Path, number: u64, mail: &ReceivedMail) -> io::Result<()> {
     let name = format!("{}.{}_{number}.sim", mail.at_us / 1_000_000, std::process::id());
     let mut text = format!("Return-Path: <{}>\r\n", mail.from).into_bytes();
     for to in &mail.to {

@@ -1,9 +1,9 @@
 //! A mailbox for everyone: a real SMTP listener that keeps what it gets, for drills, demonstrations, tests
 //! and benches.
 //!
-//! It takes what it is sent, or does what its [`Options`] say: latency, refusals, grey lists, full mailboxes,
-//! cut connections; people who answer by mail, mail that comes back. What it took is counted, kept in memory
-//! or in a folder, and can be asked for in the process or at its page.
+//! It accepts mail, or does as its [`MailboxOptions`] say: latency, refusals, grey lists, full mailboxes, cut
+//! connections; people who answer by mail, mail that comes back. Accepted mail is counted, kept in memory or
+//! in a folder, and can be read in the process or at its page.
 
 mod dialogue;
 mod door;
@@ -17,8 +17,8 @@ mod session;
 mod tests;
 
 pub use door::{LetterStats, PARCELS_MAX};
-pub use ledger::{Mail, MailText, Stats};
-pub use options::{Counting, ErrorShare, Login, Options, Stage};
+pub use ledger::{MailText, ReceivedMail, Stats};
+pub use options::{Counting, ErrorShare, Login, MailboxOptions, Stage};
 
 use crate::clock::Clock;
 use door::MailboxDoor;
@@ -61,7 +61,7 @@ struct Shared {
 
 /// The options, checked.
 struct Scene {
-    options: Options,
+    options: MailboxOptions,
 }
 
 impl Shared {
@@ -92,7 +92,7 @@ impl Mailbox {
     ///
     /// # Errors
     /// Options that cannot be (`InvalidInput`), an address that is taken, a folder that cannot be made.
-    pub async fn start(options: Options) -> io::Result<Mailbox> {
+    pub async fn start(options: MailboxOptions) -> io::Result<Mailbox> {
         let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
         options.check().map_err(invalid)?;
         let listener = TcpListener::bind(&options.listen).await?;
@@ -150,7 +150,7 @@ impl Mailbox {
     }
 
     /// The last mails that were kept, the newest last.
-    pub fn mails(&self, limit: usize) -> Vec<Mail> {
+    pub fn mails(&self, limit: usize) -> Vec<ReceivedMail> {
         self.shared.ledger.mails(limit)
     }
 
@@ -165,7 +165,7 @@ impl Mailbox {
     ///
     /// # Errors
     /// What cannot be, by its field.
-    pub fn change(&self, options: Options) -> Result<(), String> {
+    pub fn change(&self, options: MailboxOptions) -> Result<(), String> {
         options.check()?;
         *self.shared.scene.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Scene { options });
         Ok(())
@@ -209,7 +209,7 @@ fn certified(hostname: &str) -> Result<(TlsAcceptor, String), String> {
 ///
 /// # Errors
 /// As [`Mailbox::start`].
-pub fn run(options: Options) -> io::Result<()> {
+pub fn run(options: MailboxOptions) -> io::Result<()> {
     crate::run_until_told(async move {
         let mailbox = Mailbox::start(options).await?;
         let addresses = (mailbox.address(), mailbox.page());

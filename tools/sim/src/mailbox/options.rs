@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// What the mailbox is and does: a scenario. Every field has a default that gives a server without faults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Options {
+pub struct MailboxOptions {
     /// Where it listens; port 0 takes a free one.
     pub listen: String,
     /// Where its page and its JSON are; nothing: nowhere.
@@ -97,9 +97,9 @@ pub enum Counting {
     Off,
 }
 
-impl Default for Options {
+impl Default for MailboxOptions {
     fn default() -> Self {
-        Options {
+        MailboxOptions {
             listen: "127.0.0.1:0".to_owned(),
             control: None,
             hostname: "mx.town.example".to_owned(),
@@ -129,10 +129,10 @@ const KEEP_MAX: usize = 1_000_000;
 /// A mail is at most so big.
 const OCTETS_MAX: usize = 256 << 20;
 
-impl Options {
+impl MailboxOptions {
     /// Takes everything at once and keeps nothing: what a load is measured against.
     pub fn sink() -> Self {
-        Options { count: Counting::Off, keep: 0, ..Options::default() }
+        MailboxOptions { count: Counting::Off, keep: 0, ..MailboxOptions::default() }
     }
 
     /// Reads a scenario file.
@@ -140,7 +140,7 @@ impl Options {
     /// # Errors
     /// What is wrong with it, in words, with the line where there is one.
     pub fn from_toml(text: &str) -> Result<Self, String> {
-        let options: Options = toml::from_str(text).map_err(|error| error.to_string())?;
+        let options: MailboxOptions = toml::from_str(text).map_err(|error| error.to_string())?;
         options.check()?;
         Ok(options)
     }
@@ -196,7 +196,7 @@ mod tests {
             [people]
             mail = {unknown = 0.1, greylisted = 0.2}
         "#;
-        let options = Options::from_toml(text).unwrap();
+        let options = MailboxOptions::from_toml(text).unwrap();
         assert_eq!(options.errors[0].at, Stage::Rcpt);
         assert_eq!(options.people.map(|people| people.mail.greylisted), Some(0.2));
     }
@@ -213,7 +213,7 @@ mod tests {
             ("keep = 100000000", "keep"),
             ("hostnam = \"x\"", "hostnam"),
         ] {
-            let error = Options::from_toml(text).unwrap_err();
+            let error = MailboxOptions::from_toml(text).unwrap_err();
             assert!(error.contains(word), "{text}: {error}");
         }
     }

@@ -1,5 +1,5 @@
 use super::{MailText, Shared, Stats, ledger};
-use crate::page::{Page, PageAnswer, Request, document, escaped, json};
+use crate::page::{Page, PageAnswer, PageRequest, document, escaped, json};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ pub(super) struct MailboxPage(pub(super) Arc<Shared>);
 
 impl MailboxPage {
     fn words(&self, limit: usize) -> Vec<MailText> {
-        self.0.ledger.mails(limit).iter().map(super::Mail::words).collect()
+        self.0.ledger.mails(limit).iter().map(super::ReceivedMail::words).collect()
     }
 }
 
 impl Page for MailboxPage {
-    fn answer(&self, request: &Request<'_>) -> PageAnswer {
+    fn answer(&self, request: &PageRequest<'_>) -> PageAnswer {
         match (request.method, request.path) {
             ("GET", "/") => PageAnswer::html(html(&self.0.stats(), &self.words(SHOWN))),
             ("GET", "/stats") => json(&self.0.stats()),

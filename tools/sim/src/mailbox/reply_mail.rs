@@ -1,6 +1,6 @@
 //! The words of bounces (RFC 3464), answers, and machines that answer for people (RFC 3834).
 
-use super::ledger::{Mail, MailText};
+use super::ledger::{MailText, ReceivedMail};
 use crate::chance::hash;
 use crate::clock::mail_date;
 use crate::town::Conduct;
@@ -30,7 +30,7 @@ pub(super) enum ReplyKind {
 
 /// What comes back from one recipient, and when.
 pub(super) fn answer(
-    mail: &Mail,
+    mail: &ReceivedMail,
     words: &MailText,
     recipient: &str,
     conduct: &Conduct,
@@ -85,7 +85,7 @@ fn reply(words: &MailText, recipient: &str, to: &str, text: &str, kind: ReplyKin
 }
 
 /// A delivery status notification: a text, the status for machines, the headers of what was returned.
-fn bounce(mail: &Mail, words: &MailText, recipient: &str, at_us: u64, hostname: &str) -> String {
+fn bounce(mail: &ReceivedMail, words: &MailText, recipient: &str, at_us: u64, hostname: &str) -> String {
     let boundary = format!("{:016x}", hash(mail.at_us, recipient.as_bytes()));
     let mut out = head(&format!("mailer-daemon@{hostname}"), &mail.from, recipient, at_us);
     let headers = headers(&mail.raw);
@@ -173,10 +173,10 @@ mod tests {
     use mail_parser::{MessageParser, MimeHeaders};
     use std::time::Duration;
 
-    fn mail() -> Mail {
+    fn mail() -> ReceivedMail {
         let raw = "From: Town <alerts@campanile.test>\r\nReply-To: answers@campanile.test\r\n\
                    Subject: =?utf-8?B?w4Vza2E=?=\r\nMessage-ID: <7.1@campanile.test>\r\n\r\nFire at the harbour.\r\n";
-        Mail {
+        ReceivedMail {
             at_us: 1_795_000_000_000_000,
             from: "bounces@campanile.test".to_owned(),
             to: vec!["a@b.test".to_owned()],
@@ -227,7 +227,7 @@ mod tests {
         let (_, parcel) = answer_of(&Conduct::Away).unwrap();
         assert_eq!((parcel.kind, parcel.from.as_str()), (ReplyKind::Automatic, ""));
         assert!(parcel.content.contains("\r\nAuto-Submitted: auto-replied\r\n"));
-        let bounce = Mail { from: String::new(), ..mail() };
+        let bounce = ReceivedMail { from: String::new(), ..mail() };
         assert_eq!(answer(&bounce, &bounce.words(), "a@b.test", &Conduct::Lost, 0, "x"), None);
         assert_eq!(answer_of(&Conduct::Silent), None);
     }

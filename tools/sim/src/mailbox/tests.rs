@@ -1,6 +1,6 @@
 use super::*;
 use crate::chance::Delay;
-use crate::town::{Conduct, Habits, MailHabits, Refusal};
+use crate::town::{CarrierRefusal, Conduct, Habits, MailHabits};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -101,7 +101,7 @@ async fn stats_when(mailbox: &Mailbox, are: impl Fn(&Stats) -> bool) -> Stats {
 
 #[tokio::test]
 async fn pipelined_mails_are_taken_counted_and_kept_as_they_came() {
-    let mailbox = Mailbox::start(Options::default()).await.unwrap();
+    let mailbox = Mailbox::start(MailboxOptions::default()).await.unwrap();
     let mut client = Client::greeted(&mailbox).await;
     let mail = |to: &str, text: &str| {
         format!(
@@ -136,12 +136,14 @@ async fn recipients_are_refused_as_their_address_says() {
     let mut people = Habits::silent(1);
     people.mail = MailHabits { unknown: 0.2, full: 0.2, greylisted: 0.2, ..people.mail };
     let mailbox =
-        Mailbox::start(Options { people: Some(people.clone()), ..Options::default() }).await.unwrap();
+        Mailbox::start(MailboxOptions { people: Some(people.clone()), ..MailboxOptions::default() })
+            .await
+            .unwrap();
     let mut client = Client::greeted(&mailbox).await;
     for (refusal, first, second) in [
-        (Refusal::UnknownUser, "550 5.1.1", "550 5.1.1"),
-        (Refusal::MailboxFull, "452 4.2.2", "452 4.2.2"),
-        (Refusal::Greylisted, "451 4.7.1", "250 2.1.5"),
+        (CarrierRefusal::UnknownUser, "550 5.1.1", "550 5.1.1"),
+        (CarrierRefusal::MailboxFull, "452 4.2.2", "452 4.2.2"),
+        (CarrierRefusal::Greylisted, "451 4.7.1", "250 2.1.5"),
     ] {
         let to = address_that(&people, |conduct| *conduct == Conduct::Refuses(refusal));
         for expected in [first, second] {
@@ -164,13 +166,15 @@ async fn the_error_mix_hits_its_stages() {
         (Stage::Data, "554 5.7.1 not this", 3),
     ] {
         let mailbox =
-            Mailbox::start(Options { errors: vec![error(at, reply)], ..Options::default() }).await.unwrap();
+            Mailbox::start(MailboxOptions { errors: vec![error(at, reply)], ..MailboxOptions::default() })
+                .await
+                .unwrap();
         let replies = Client::greeted(&mailbox).await.send("a@town.example", CONTENT).await;
         assert_eq!(replies[place], reply);
         assert_eq!(mailbox.stats().accepted, 0);
     }
     let errors = vec![error(Stage::Connect, "421 4.3.2 closed")];
-    let mailbox = Mailbox::start(Options { errors, ..Options::default() }).await.unwrap();
+    let mailbox = Mailbox::start(MailboxOptions { errors, ..MailboxOptions::default() }).await.unwrap();
     let mut client = Client::connect(&mailbox).await;
     assert_eq!(client.reply().await.as_deref(), Some("421 4.3.2 closed"));
     assert_eq!(client.reply().await, None);
@@ -178,14 +182,14 @@ async fn the_error_mix_hits_its_stages() {
 
 #[tokio::test]
 async fn answers_bounces_and_machines_come_to_the_door() {
-    let door = Mailbox::start(Options::default()).await.unwrap();
+    let door = Mailbox::start(MailboxOptions::default()).await.unwrap();
     let mut people = Habits { answer_after: Delay::NONE, ..Habits::silent(3) };
     people.mail = MailHabits { lost: 0.2, answering: 0.2, stopping: 0.2, away: 0.2, ..people.mail };
-    let options = Options {
+    let options = MailboxOptions {
         people: Some(people.clone()),
         door: Some(door.address().to_string()),
         bounce_after: Delay::NONE,
-        ..Options::default()
+        ..MailboxOptions::default()
     };
     let mailbox = Mailbox::start(options).await.unwrap();
     let mut client = Client::greeted(&mailbox).await;
@@ -200,7 +204,7 @@ async fn answers_bounces_and_machines_come_to_the_door() {
     }
     let letters = stats_when(&mailbox, |stats| stats.letters.delivered == 4).await.letters;
     assert_eq!((letters.answers, letters.bounces, letters.automatic, letters.waiting), (2, 1, 1, 0));
-    let words: Vec<MailText> = door.mails(9).iter().map(Mail::words).collect();
+    let words: Vec<MailText> = door.mails(9).iter().map(ReceivedMail::words).collect();
     let of = |to: &str, from: &str| words.iter().find(|w| w.to == [to] && w.from == from).expect(from);
     assert!(of("answers@campanile.test", &answering).text.starts_with(&text));
     assert_eq!(of("answers@campanile.test", &answering).subject, "Re: Fire");
@@ -215,10 +219,12 @@ async fn a_door_may_refuse_some_for_now_and_some_for_good_and_need_not_pipeline(
         let error = |at, reply: &str, share| ErrorShare { at, reply: reply.to_owned(), share };
         let errors =
             vec![error(Stage::Rcpt, "550 5.1.1 not here", 0.3), error(Stage::Data, "451 4.3.0 later", 0.3)];
-        let door = Mailbox::start(Options { errors, pipelining, ..Options::default() }).await.unwrap();
+        let door =
+            Mailbox::start(MailboxOptions { errors, pipelining, ..MailboxOptions::default() }).await.unwrap();
         let people = Habits { answer_after: Delay::NONE, ..Habits::answering(3) };
         let address = door.address().to_string();
-        let options = Options { people: Some(people), door: Some(address), ..Options::default() };
+        let options =
+            MailboxOptions { people: Some(people), door: Some(address), ..MailboxOptions::default() };
         let mailbox = Mailbox::start(options).await.unwrap();
         let mut client = Client::greeted(&mailbox).await;
         for place in 0..100 {
@@ -235,24 +241,30 @@ async fn a_door_may_refuse_some_for_now_and_some_for_good_and_need_not_pipeline(
 
 #[tokio::test]
 async fn what_the_door_does_not_take_is_brought_again() {
-    let closed = Mailbox::start(Options::default()).await.unwrap();
+    let closed = Mailbox::start(MailboxOptions::default()).await.unwrap();
     let address = closed.address().to_string();
     drop(closed);
     let people = Habits { answer_after: Delay::NONE, ..Habits::answering(3) };
-    let options = Options { people: Some(people), door: Some(address.clone()), ..Options::default() };
+    let options =
+        MailboxOptions { people: Some(people), door: Some(address.clone()), ..MailboxOptions::default() };
     let mailbox = Mailbox::start(options).await.unwrap();
     let mut client = Client::greeted(&mailbox).await;
     assert!(client.send("a@town.example", CONTENT).await[3].starts_with("250"));
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!(mailbox.stats().letters.waiting, 1);
-    let door = Mailbox::start(Options { listen: address, ..Options::default() }).await.unwrap();
+    let door = Mailbox::start(MailboxOptions { listen: address, ..MailboxOptions::default() }).await.unwrap();
     stats_when(&mailbox, |stats| stats.letters.delivered == 1).await;
     assert_eq!(door.stats().accepted, 1);
 }
 
 #[tokio::test]
 async fn limits_are_answered_by_their_codes() {
-    let options = Options { connections_max: 1, recipients_max: 2, octets_max: 1_000, ..Options::default() };
+    let options = MailboxOptions {
+        connections_max: 1,
+        recipients_max: 2,
+        octets_max: 1_000,
+        ..MailboxOptions::default()
+    };
     let mailbox = Mailbox::start(options).await.unwrap();
     let mut client = Client::greeted(&mailbox).await;
     assert!(Client::connect(&mailbox).await.reply().await.unwrap().starts_with("421"));
@@ -288,7 +300,7 @@ async fn limits_are_answered_by_their_codes() {
 #[tokio::test]
 async fn tls_and_a_login_are_offered_and_asked_for() {
     let login = Login { username: "town".to_owned(), password: "secret".to_owned() };
-    let options = Options { starttls: true, login: Some(login), ..Options::default() };
+    let options = MailboxOptions { starttls: true, login: Some(login), ..MailboxOptions::default() };
     let mailbox = Mailbox::start(options).await.unwrap();
     let mut client = Client::greeted(&mailbox).await;
     // What comes in plain behind STARTTLS must be forgotten.
@@ -325,7 +337,8 @@ async fn tls_and_a_login_are_offered_and_asked_for() {
 #[tokio::test]
 async fn a_folder_keeps_all_mail_as_files() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options { folder: Some(folder.path().to_owned()), keep: 1, ..Options::default() };
+    let options =
+        MailboxOptions { folder: Some(folder.path().to_owned()), keep: 1, ..MailboxOptions::default() };
     let mailbox = Mailbox::start(options).await.unwrap();
     let mut client = Client::greeted(&mailbox).await;
     for to in ["a@town.example", "b@town.example"] {
@@ -348,7 +361,7 @@ async fn a_folder_keeps_all_mail_as_files() {
 #[tokio::test]
 async fn answers_take_their_latency_and_keep_their_order() {
     let latency = Delay::Fixed(Duration::from_millis(20));
-    let mailbox = Mailbox::start(Options { latency, ..Options::sink() }).await.unwrap();
+    let mailbox = Mailbox::start(MailboxOptions { latency, ..MailboxOptions::sink() }).await.unwrap();
     let mut client = Client::greeted(&mailbox).await;
     let begin = Instant::now();
     let mail = format!("MAIL FROM:<>\r\nRCPT TO:<a@town.example>\r\nDATA\r\n{CONTENT}\r\n.\r\n");
@@ -364,15 +377,19 @@ async fn answers_take_their_latency_and_keep_their_order() {
 #[tokio::test]
 async fn connections_are_cut_with_the_mail_taken_or_not() {
     for (disconnect_accepts, accepted) in [(0.0, 0), (1.0, 1)] {
-        let mailbox = Mailbox::start(Options { disconnect: 1.0, disconnect_accepts, ..Options::default() })
-            .await
-            .unwrap();
+        let mailbox = Mailbox::start(MailboxOptions {
+            disconnect: 1.0,
+            disconnect_accepts,
+            ..MailboxOptions::default()
+        })
+        .await
+        .unwrap();
         let mut client = Client::greeted(&mailbox).await;
         assert_eq!(client.send("a@town.example", CONTENT).await[3], "");
         let stats = stats_when(&mailbox, |stats| stats.sessions == 0).await;
         assert_eq!((stats.cut, stats.accepted), (1, accepted));
     }
-    let mailbox = Mailbox::start(Options::default()).await.unwrap();
+    let mailbox = Mailbox::start(MailboxOptions::default()).await.unwrap();
     let mut client = Client::greeted(&mailbox).await;
     mailbox.disconnect();
     assert_eq!(client.reply().await, None);
@@ -380,7 +397,7 @@ async fn connections_are_cut_with_the_mail_taken_or_not() {
 
 #[tokio::test]
 async fn the_page_tells_counts_and_mails() {
-    let options = Options { control: Some("127.0.0.1:0".to_owned()), ..Options::default() };
+    let options = MailboxOptions { control: Some("127.0.0.1:0".to_owned()), ..MailboxOptions::default() };
     let mailbox = Mailbox::start(options).await.unwrap();
     Client::greeted(&mailbox).await.send("a@town.example", CONTENT).await;
     let get = async |target: &str| {
@@ -404,8 +421,8 @@ fn a_sink_takes_twenty_thousand_mails_a_second() {
     const MAILS: usize = 400_000;
     const CONNECTIONS: usize = 4;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let mailbox =
-        runtime.block_on(async { runtime.spawn(Mailbox::start(Options::sink())).await.unwrap().unwrap() });
+    let mailbox = runtime
+        .block_on(async { runtime.spawn(Mailbox::start(MailboxOptions::sink())).await.unwrap().unwrap() });
     let body = "x".repeat(70) + "\r\n";
     let mail = format!(
         "MAIL FROM:<a@b.test>\r\nRCPT TO:<a@town.example>\r\nDATA\r\n{CONTENT}\r\n{}.\r\n",

@@ -146,7 +146,7 @@ impl Book {
 }
 
 /// Who asks for which message.
-pub(super) struct Wanted<'a> {
+pub(super) struct MessageLookup<'a> {
     pub(super) account: &'a QueueAccount,
     pub(super) message_id: &'a [u8],
     pub(super) is_v33: bool,
@@ -167,7 +167,7 @@ impl Shared {
     }
 
     /// Does something with the message that is wanted.
-    fn with<T>(&self, wanted: &Wanted<'_>, act: impl FnOnce(&mut Slot) -> T) -> Option<T> {
+    fn with<T>(&self, wanted: &MessageLookup<'_>, act: impl FnOnce(&mut Slot) -> T) -> Option<T> {
         let id = self.id(wanted.message_id, wanted.is_v33)?;
         self.ledger.with_book(|book| {
             let slot = book.find(id)?;
@@ -178,7 +178,7 @@ impl Shared {
     }
 
     /// State, error and the moment of the state, of a message.
-    pub(super) fn query(&self, wanted: &Wanted<'_>) -> Result<(ReceiptStage, u8, u64), Status> {
+    pub(super) fn query(&self, wanted: &MessageLookup<'_>) -> Result<(ReceiptStage, u8, u64), Status> {
         let now_us = self.clock.now_us();
         self.with(wanted, |slot| {
             let state = slot.state_at(now_us);
@@ -188,7 +188,7 @@ impl Shared {
     }
 
     /// Cancels one message by its id, or all that are under way from one address to another.
-    pub(super) fn cancel(&self, wanted: &Wanted<'_>, to: Address<'_>) -> Result<(), Status> {
+    pub(super) fn cancel(&self, wanted: &MessageLookup<'_>, to: Address<'_>) -> Result<(), Status> {
         let now_us = self.clock.now_us();
         let cancel = |slot: &mut Slot| {
             slot.is_pending(now_us).then(|| {
@@ -222,7 +222,12 @@ impl Shared {
     }
 
     /// Puts other words into a message that is under way.
-    pub(super) fn replace(&self, wanted: &Wanted<'_>, octets: &[u8], registered: u8) -> Result<(), Status> {
+    pub(super) fn replace(
+        &self,
+        wanted: &MessageLookup<'_>,
+        octets: &[u8],
+        registered: u8,
+    ) -> Result<(), Status> {
         let now_us = self.clock.now_us();
         let id = self.with(wanted, |slot| {
             slot.is_pending(now_us).then(|| {

@@ -9,7 +9,7 @@ use smpp::tlv::{Tag, Tlvs};
 
 /// One thing that came: a PDU, or a connection's beginning or end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub struct CaptureRecord {
     /// When, microseconds since 1970.
     pub at_us: u64,
     /// The connection, from 0 in the order of their coming.
@@ -61,10 +61,10 @@ pub struct Answered {
     pub after_us: u64,
 }
 
-impl Record {
+impl CaptureRecord {
     /// A record of an event without a PDU.
     pub(super) fn event(event: &str, at_us: u64, session: u64, peer: &str, system_id: &str) -> Self {
-        Record {
+        CaptureRecord {
             at_us,
             session,
             peer: peer.to_owned(),
@@ -123,7 +123,7 @@ impl Answered {
 
 impl Smsc {
     /// The last captured lines, the newest last; `capture_keep` says how many there are.
-    pub fn captured(&self, limit: usize) -> Vec<Record> {
+    pub fn captured(&self, limit: usize) -> Vec<CaptureRecord> {
         self.shared.ledger.records(limit)
     }
 }
@@ -133,7 +133,7 @@ impl Shared {
     pub(super) fn record_event(&self, event: &str, session: u64, peer: &str, system_id: &str) {
         let scene = self.scene();
         if scene.captures {
-            let record = Record::event(event, self.clock.now_us(), session, peer, system_id);
+            let record = CaptureRecord::event(event, self.clock.now_us(), session, peer, system_id);
             self.ledger.record(record, scene.options.capture_keep);
         }
     }

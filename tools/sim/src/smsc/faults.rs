@@ -161,7 +161,7 @@ impl From<smpp::pdu::BindMode> for Mode {
 /// A listener with TLS, beside the plain one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Tls {
+pub struct TlsListener {
     /// Where; port 0 takes a free one.
     pub listen: String,
     /// The chain, PEM; without it one is made for `localhost` and 127.0.0.1 at each start.
@@ -170,9 +170,9 @@ pub struct Tls {
     pub key: Option<std::path::PathBuf>,
 }
 
-impl Default for Tls {
+impl Default for TlsListener {
     fn default() -> Self {
-        Tls { listen: "127.0.0.1:0".to_owned(), cert: None, key: None }
+        TlsListener { listen: "127.0.0.1:0".to_owned(), cert: None, key: None }
     }
 }
 

@@ -8,7 +8,7 @@ const UNFINISHED_MAX: usize = 100_000;
 
 /// Which part of what a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct PartHeader {
     pub(super) reference: u16,
     pub(super) total: u8,
     /// From 1.
@@ -17,7 +17,7 @@ pub(super) struct Part {
 
 /// Splits a message's octets into its part's place (if it is one) and its text; a header that does not fit is
 /// left in.
-pub(super) fn split<'a>(octets: &'a [u8], has_udh: bool, tlvs: Tlvs<'_>) -> (Option<Part>, &'a [u8]) {
+pub(super) fn split<'a>(octets: &'a [u8], has_udh: bool, tlvs: Tlvs<'_>) -> (Option<PartHeader>, &'a [u8]) {
     if has_udh && let Some((elements, text)) = header(octets) {
         return (of_header(elements), text);
     }
@@ -29,15 +29,15 @@ fn header(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::from(length))
 }
 
-fn of_header(mut elements: &[u8]) -> Option<Part> {
+fn of_header(mut elements: &[u8]) -> Option<PartHeader> {
     while let [kind, length, rest @ ..] = elements {
         let (value, after) = rest.split_at_checked(usize::from(*length))?;
         let part = match (kind, value) {
             (0x00, &[reference, total, number]) => {
-                Some(Part { reference: u16::from(reference), total, number })
+                Some(PartHeader { reference: u16::from(reference), total, number })
             }
             (0x08, &[high, low, total, number]) => {
-                Some(Part { reference: u16::from_be_bytes([high, low]), total, number })
+                Some(PartHeader { reference: u16::from_be_bytes([high, low]), total, number })
             }
             _ => None,
         };
@@ -49,16 +49,16 @@ fn of_header(mut elements: &[u8]) -> Option<Part> {
     None
 }
 
-fn of_tlvs(tlvs: Tlvs<'_>) -> Option<Part> {
+fn of_tlvs(tlvs: Tlvs<'_>) -> Option<PartHeader> {
     if tlvs.is_empty() {
         return None;
     }
     let reference = tlvs.find_u16(Tag::SAR_MSG_REF_NUM)?;
     let (total, number) = (tlvs.find_u8(Tag::SAR_TOTAL_SEGMENTS)?, tlvs.find_u8(Tag::SAR_SEGMENT_SEQNUM)?);
-    Some(Part { reference, total, number }).filter(is_sound)
+    Some(PartHeader { reference, total, number }).filter(is_sound)
 }
 
-fn is_sound(part: &Part) -> bool {
+fn is_sound(part: &PartHeader) -> bool {
     part.number >= 1 && part.number <= part.total && part.total > 1
 }
 
@@ -79,7 +79,13 @@ struct JoinedKey {
 
 impl Unfinished {
     /// Takes a part; gives the whole message when it was the last one.
-    pub(super) fn take(&mut self, from: &[u8], to: &[u8], part: Part, octets: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn take(
+        &mut self,
+        from: &[u8],
+        to: &[u8],
+        part: PartHeader,
+        octets: &[u8],
+    ) -> Option<Vec<u8>> {
         let key =
             JoinedKey { from: from.into(), to: to.into(), reference: part.reference, total: part.total };
         if !self.messages.contains_key(&key) {
@@ -115,7 +121,7 @@ mod tests {
         tlvs.push_u16(Tag::SAR_MSG_REF_NUM, 300)
             .push_u8(Tag::SAR_TOTAL_SEGMENTS, 2)
             .push_u8(Tag::SAR_SEGMENT_SEQNUM, 1);
-        let part = |reference, total, number| Some(Part { reference, total, number });
+        let part = |reference, total, number| Some(PartHeader { reference, total, number });
         for (octets, has_udh, tlvs, expected) in [
             (&b"\x05\x00\x03\x07\x03\x02hi"[..], true, Tlvs::NONE, (part(7, 3, 2), &b"hi"[..])),
             (b"\x06\x08\x04\x01\x02\x03\x02hi", true, Tlvs::NONE, (part(0x102, 3, 2), b"hi")),
@@ -135,7 +141,7 @@ mod tests {
     #[test]
     fn parts_join_in_any_order_and_a_repeated_one_does_not_finish_a_message() {
         let mut unfinished = Unfinished::default();
-        let part = |number| Part { reference: 9, total: 3, number };
+        let part = |number| PartHeader { reference: 9, total: 3, number };
         assert_eq!(unfinished.take(b"a", b"b", part(3), b"three"), None);
         assert_eq!(unfinished.take(b"a", b"b", part(1), b"one "), None);
         assert_eq!(unfinished.take(b"a", b"b", part(1), b"one "), None);
@@ -147,12 +153,12 @@ mod tests {
     #[test]
     fn unfinished_messages_are_bounded() {
         let mut unfinished = Unfinished::default();
-        let part = Part { reference: 9, total: 2, number: 1 };
+        let part = PartHeader { reference: 9, total: 2, number: 1 };
         for to in 0..(UNFINISHED_MAX as u32 + 10) {
             unfinished.take(b"a", &to.to_be_bytes(), part, b"");
         }
         assert_eq!(unfinished.messages.len(), UNFINISHED_MAX);
-        let last = Part { number: 2, ..part };
+        let last = PartHeader { number: 2, ..part };
         assert_eq!(unfinished.take(b"a", &0u32.to_be_bytes(), last, b""), None, "the oldest went first");
         assert_eq!(
             unfinished.take(b"a", &(UNFINISHED_MAX as u32).to_be_bytes(), last, b""),

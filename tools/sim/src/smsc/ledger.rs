@@ -2,9 +2,9 @@
 //! for all that one read brought.
 
 use super::book::{Book, Slot};
-use super::capture::Record;
-use super::{Counting, Options};
-use crate::tally::{LastSecond, Tally};
+use super::capture::CaptureRecord;
+use super::{Counting, SmscOptions};
+use crate::tally::{KeyCounts, LastSecond};
 use serde::Serialize;
 use smpp::status::Status;
 use std::collections::{BTreeMap, VecDeque};
@@ -85,7 +85,7 @@ pub(super) struct LedgerBatch {
     pub(super) keys: Vec<u64>,
     pub(super) kept: Vec<StoredMessage>,
     pub(super) slots: Vec<Slot>,
-    pub(super) records: Vec<Record>,
+    pub(super) records: Vec<CaptureRecord>,
 }
 
 impl LedgerBatch {
@@ -102,10 +102,10 @@ struct SmscLedgerInner {
     stats: Stats,
     submits: LastSecond,
     accepted: LastSecond,
-    tally: Tally,
+    tally: KeyCounts,
     kept: VecDeque<StoredMessage>,
     book: Book,
-    records: VecDeque<Record>,
+    records: VecDeque<CaptureRecord>,
     capture: Option<File>,
     line: Vec<u8>,
 }
@@ -113,7 +113,7 @@ struct SmscLedgerInner {
 impl SmscLedger {
     /// # Errors
     /// The capture file cannot be opened.
-    pub(super) fn open(options: &Options) -> io::Result<Self> {
+    pub(super) fn open(options: &SmscOptions) -> io::Result<Self> {
         let capture = match &options.capture {
             Some(path) => Some(OpenOptions::new().create(true).append(true).open(path)?),
             None => None,
@@ -122,7 +122,7 @@ impl SmscLedger {
             stats: Stats::default(),
             submits: LastSecond::default(),
             accepted: LastSecond::default(),
-            tally: Tally::default(),
+            tally: KeyCounts::default(),
             kept: VecDeque::new(),
             book: Book::default(),
             records: VecDeque::new(),
@@ -144,7 +144,7 @@ impl SmscLedger {
 
     /// Enters a batch and empties it. What is captured is in the system's hands when this returns.
     /// `is_admitted`: its accepted ones went through [`SmscLedger::admit`].
-    pub(super) fn enter(&self, batch: &mut LedgerBatch, options: &Options, is_admitted: bool) {
+    pub(super) fn enter(&self, batch: &mut LedgerBatch, options: &SmscOptions, is_admitted: bool) {
         if batch.is_empty() {
             return;
         }
@@ -181,12 +181,12 @@ impl SmscLedger {
     }
 
     /// Captures what belongs to no batch.
-    pub(super) fn record(&self, record: Record, keep: usize) {
+    pub(super) fn record(&self, record: CaptureRecord, keep: usize) {
         self.lock().record(&mut vec![record], keep);
     }
 
     /// The last captured lines, the newest last.
-    pub(super) fn records(&self, limit: usize) -> Vec<Record> {
+    pub(super) fn records(&self, limit: usize) -> Vec<CaptureRecord> {
         let records = &self.lock().records;
         records.iter().skip(records.len().saturating_sub(limit)).cloned().collect()
     }
@@ -236,7 +236,7 @@ impl SmscLedger {
 }
 
 impl SmscLedgerInner {
-    fn record(&mut self, records: &mut Vec<Record>, keep: usize) {
+    fn record(&mut self, records: &mut Vec<CaptureRecord>, keep: usize) {
         if let Some(capture) = &mut self.capture {
             self.line.clear();
             for record in records.iter() {
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_limit_holds_in_every_second() {
-        let ledger = SmscLedger::open(&Options::default()).unwrap();
+        let ledger = SmscLedger::open(&SmscOptions::default()).unwrap();
         let admitted: Vec<u64> = (0..40).map(|i| i * 50_000).filter(|at| ledger.admit(*at, 5)).collect();
         assert_eq!(
             admitted,
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn repeats_are_found_and_only_the_last_messages_are_kept() {
-        let ledger = SmscLedger::open(&Options::default()).unwrap();
+        let ledger = SmscLedger::open(&SmscOptions::default()).unwrap();
         for (to, text) in [("+46701", "a"), ("46701", "a"), ("46701", "b"), ("46702", "a")] {
             let message = StoredMessage {
                 at_us: 1,
@@ -318,7 +318,7 @@ mod tests {
             let kept = vec![message];
             let mut batch =
                 LedgerBatch { now_us: 1, submits: 1, accepted: 1, keys, kept, ..LedgerBatch::default() };
-            ledger.enter(&mut batch, &Options { keep: 2, ..Options::default() }, false);
+            ledger.enter(&mut batch, &SmscOptions { keep: 2, ..SmscOptions::default() }, false);
         }
         let stats = ledger.stats();
         assert_eq!((stats.accepted, stats.distinct, stats.repeats, stats.most), (4, 3, 1, 2));

@@ -138,7 +138,9 @@ impl Write for Wire<'_> {
 ///
 /// # Errors
 /// In words, with the field.
-pub(super) fn server(tls: &super::faults::Tls) -> Result<(Arc<rustls::ServerConfig>, String), String> {
+pub(super) fn server(
+    tls: &super::faults::TlsListener,
+) -> Result<(Arc<rustls::ServerConfig>, String), String> {
     use rustls::pki_types::pem::PemObject;
     use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
     let (chain, key, pem) = match (&tls.cert, &tls.key) {

@@ -1,6 +1,6 @@
 //! An SMSC: a real listener that speaks SMPP, for drills, demonstrations, tests and benches.
 //!
-//! It accepts what it is sent, or does what its [`Options`] say: latency, a rate limit, an error mix,
+//! It accepts what it is sent, or does what its [`SmscOptions`] say: latency, a rate limit, an error mix,
 //! silence, cut connections; receipts late, twice, or before their answers; people who answer; all of it
 //! changing over time. What it accepted is counted, what came may be captured, and both can be asked for in
 //! the process or at its page.
@@ -31,18 +31,18 @@ mod speed;
 #[cfg(test)]
 mod tests;
 
-pub use capture::{Answered, Record};
+pub use capture::{Answered, CaptureRecord};
 pub use card::SessionInfo;
 pub use delivery_queue::{LETTERS_MAX, LetterStats};
-pub use faults::{Answers, Disconnects, Login, Mode, Parting, Prefix, Tls};
+pub use faults::{Answers, Disconnects, Login, Mode, Parting, Prefix, TlsListener};
 pub use ledger::{Stats, StoredMessage};
-pub use options::{Counting, ErrorShare, Options, Throttle};
+pub use options::{Counting, ErrorShare, SmscOptions, Throttle};
 pub use phases::Phase;
 pub use receipts::{IdForm, OnBind, ReceiptForm, ReceiptOn, ReceiptPdu, ReceiptStage, Receipts, StateShare};
 pub use traffic::{Injection, LongForm, PhoneReply, Traffic};
 
 /// What a scenario file says: the options.
-pub type Scenario = Options;
+pub type Scenario = SmscOptions;
 
 use crate::clock::Clock;
 use card::Card;
@@ -108,7 +108,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn new(options: Options) -> io::Result<Self> {
+    fn new(options: SmscOptions) -> io::Result<Self> {
         let invalid = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
         let clock = Clock::start();
         let timetable = Timetable::new(options.clone()).map_err(invalid)?;
@@ -189,7 +189,7 @@ impl Smsc {
     /// # Errors
     /// Options that cannot be (`InvalidInput`), an address that is taken, a capture file that cannot be
     /// opened.
-    pub async fn start(options: Options) -> io::Result<Smsc> {
+    pub async fn start(options: SmscOptions) -> io::Result<Smsc> {
         let invalid = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
         let listener = TcpListener::bind(&options.listen).await?;
         let page = match &options.control {
@@ -266,7 +266,7 @@ impl Smsc {
     ///
     /// # Errors
     /// What cannot be, by its field.
-    pub fn change(&self, options: Options) -> Result<(), String> {
+    pub fn change(&self, options: SmscOptions) -> Result<(), String> {
         self.shared.begin(options)
     }
 
@@ -336,7 +336,7 @@ pub(crate) async fn accepted(listener: &TcpListener) -> TcpStream {
 ///
 /// # Errors
 /// As [`Smsc::start`].
-pub fn run(options: Options) -> io::Result<()> {
+pub fn run(options: SmscOptions) -> io::Result<()> {
     crate::run_until_told(async move {
         let smsc = Smsc::start(options).await?;
         let addresses = (smsc.address(), smsc.page());

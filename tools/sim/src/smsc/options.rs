@@ -1,4 +1,4 @@
-use super::faults::{Answers, Disconnects, Login, Prefix, Tls};
+use super::faults::{Answers, Disconnects, Login, Prefix, TlsListener};
 use super::phases::Phase;
 use super::receipts::{IdForm, ReceiptOn, Receipts, StateShare};
 use super::traffic::{PhoneReply, RATE_MAX, Traffic};
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// What the SMSC is and does: a scenario. Every field has a default that gives a carrier without faults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Options {
+pub struct SmscOptions {
     /// Where it listens; port 0 takes a free one.
     pub listen: String,
     /// Where its page and its JSON are, a port alone on loopback; nothing: nowhere.
@@ -77,7 +77,7 @@ pub struct Options {
     /// ESMEs to connect to at the start with an outbind.
     pub outbind: Vec<String>,
     /// A listener with TLS; nothing: none.
-    pub tls: Option<Tls>,
+    pub tls: Option<TlsListener>,
     /// `deliver_sm` without an answer on one session.
     pub deliver_window: usize,
     /// A `deliver_sm` without an answer for so long is sent again.
@@ -131,9 +131,9 @@ pub enum Counting {
     Off,
 }
 
-impl Default for Options {
+impl Default for SmscOptions {
     fn default() -> Self {
-        Options {
+        SmscOptions {
             listen: "127.0.0.1:0".to_owned(),
             control: None,
             system_id: "campanile-sim".to_owned(),
@@ -184,12 +184,12 @@ const DELIVER_WINDOW_MAX: usize = 10_000;
 /// At most so many messages are kept.
 const KEEP_MAX: usize = 10_000_000;
 
-impl Options {
+impl SmscOptions {
     /// Answers at once, sends nothing back, counts nothing but numbers of messages: what a load is measured
     /// against.
     pub fn sink() -> Self {
         let receipts = Receipts { on: ReceiptOn::Never, ..Receipts::default() };
-        Options { receipts, count: Counting::Off, keep: 0, ..Options::default() }
+        SmscOptions { receipts, count: Counting::Off, keep: 0, ..SmscOptions::default() }
     }
 
     /// Checks what a scenario may get wrong.

@@ -1,7 +1,9 @@
 //! The control page, and the same as JSON.
 
-use super::{Injection, Options, Parting, ReceiptStage, SessionInfo, Shared, Stats, StoredMessage, ledger};
-use crate::page::{Page, PageAnswer, Request, escaped, json};
+use super::{
+    Injection, Parting, ReceiptStage, SessionInfo, Shared, SmscOptions, Stats, StoredMessage, ledger,
+};
+use crate::page::{Page, PageAnswer, PageRequest, escaped, json};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -24,7 +26,7 @@ const STYLE: &str = "body{font:15px system-ui;margin:2em;max-width:75em}td,th{te
 pub(super) struct SmscPage(pub(super) Arc<Shared>);
 
 impl Page for SmscPage {
-    fn answer(&self, request: &Request<'_>) -> PageAnswer {
+    fn answer(&self, request: &PageRequest<'_>) -> PageAnswer {
         let shared = &self.0;
         let limit = request.parameter("limit").and_then(|limit| limit.parse().ok()).unwrap_or(SHOWN);
         match (request.method, request.path) {
@@ -36,7 +38,9 @@ impl Page for SmscPage {
             ("GET", "/captured") => json(&shared.ledger.records(limit)),
             ("GET", "/phases") => json(&self.phases()),
             ("GET", "/scenario") => PageAnswer::text("text/plain; charset=utf-8", self.scenario()),
-            ("GET", "/manual") => PageAnswer::text("text/plain; charset=utf-8", Options::manual().to_owned()),
+            ("GET", "/manual") => {
+                PageAnswer::text("text/plain; charset=utf-8", SmscOptions::manual().to_owned())
+            }
             ("GET", "/count") => {
                 let [to, text] = ["to", "text"].map(|name| request.parameter(name).unwrap_or_default());
                 let key = ledger::key(shared.scene().options.count, &to, &text);
@@ -56,7 +60,7 @@ struct Phases {
 
 impl SmscPage {
     /// Does what a request asks for, and says it as the asker reads: a page to a form, JSON to a program.
-    fn act(&self, path: &str, request: &Request<'_>) -> PageAnswer {
+    fn act(&self, path: &str, request: &PageRequest<'_>) -> PageAnswer {
         let done = match path {
             "/inject" => self.inject(request),
             "/receipt" => self.receipt(request),
@@ -74,7 +78,7 @@ impl SmscPage {
         }
     }
 
-    fn inject(&self, request: &Request<'_>) -> Result<Value, String> {
+    fn inject(&self, request: &PageRequest<'_>) -> Result<Value, String> {
         let needed = |name: &str| given(request, name).ok_or_else(|| format!("{name}: is missing"));
         let long = given(request, "long").map(|long| long.parse()).transpose()?;
         let injection = Injection {
@@ -87,7 +91,7 @@ impl SmscPage {
         self.0.inject(&injection).map(|parts| json!({ "parts": parts }))
     }
 
-    fn receipt(&self, request: &Request<'_>) -> Result<Value, String> {
+    fn receipt(&self, request: &PageRequest<'_>) -> Result<Value, String> {
         let id = given(request, "id").ok_or("id: is missing")?;
         let state: ReceiptStage = given(request, "state").ok_or("state: is missing")?.parse()?;
         let error = given(request, "error").unwrap_or_else(|| "0".to_owned());
@@ -96,7 +100,7 @@ impl SmscPage {
     }
 
     /// With `session` only that one; without `how` and `session` as [`super::Smsc::disconnect`].
-    fn disconnect(&self, request: &Request<'_>) -> Result<Value, String> {
+    fn disconnect(&self, request: &PageRequest<'_>) -> Result<Value, String> {
         let how = given(request, "how").map(|how| how.parse::<Parting>()).transpose()?;
         let session = given(request, "session");
         let session = session.map(|s| s.parse().map_err(|_| format!("session: {s:?} is not a number")));
@@ -109,7 +113,7 @@ impl SmscPage {
     }
 
     /// With `name` that phase; without, the timetable from its beginning.
-    fn phase(&self, request: &Request<'_>) -> Result<Value, String> {
+    fn phase(&self, request: &PageRequest<'_>) -> Result<Value, String> {
         match request.parameter("name") {
             Some(name) if name != "*" => self.0.enter(Some(&name))?,
             _ => self.0.enter(None)?,
@@ -117,15 +121,15 @@ impl SmscPage {
         serde_json::to_value(self.phases()).map_err(|error| error.to_string())
     }
 
-    fn begin(&self, request: &Request<'_>) -> Result<Value, String> {
+    fn begin(&self, request: &PageRequest<'_>) -> Result<Value, String> {
         let form = request.is_form.then(|| request.parameter("scenario").unwrap_or_default());
-        let mut options = Options::from_toml(form.as_deref().unwrap_or(request.body))?;
+        let mut options = SmscOptions::from_toml(form.as_deref().unwrap_or(request.body))?;
         self.unmask(&mut options);
         self.0.begin(options)?;
         serde_json::to_value(self.phases()).map_err(|error| error.to_string())
     }
 
-    fn outbind(&self, request: &Request<'_>) -> Result<Value, String> {
+    fn outbind(&self, request: &PageRequest<'_>) -> Result<Value, String> {
         let address = given(request, "address").ok_or("address: is missing")?;
         let (shared, to) = (Arc::clone(&self.0), address.clone());
         tokio::spawn(async move {
@@ -153,7 +157,7 @@ impl SmscPage {
     }
 
     /// Passwords that came back as they were shown are those that hold.
-    fn unmask(&self, options: &mut Options) {
+    fn unmask(&self, options: &mut SmscOptions) {
         let timetable = self.0.timetable();
         let current = &timetable.scenes[0].1.options;
         let is_mask = |password: &Option<String>| password.as_deref() == Some(MASK);
@@ -222,7 +226,7 @@ impl SmscPage {
 }
 
 /// A field that is there and says something.
-fn given(request: &Request<'_>, name: &str) -> Option<String> {
+fn given(request: &PageRequest<'_>, name: &str) -> Option<String> {
     request.parameter(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 

@@ -40,7 +40,7 @@ pub(super) struct Timetable {
 }
 
 impl Timetable {
-    pub(super) fn new(options: super::Options) -> Result<Self, String> {
+    pub(super) fn new(options: super::SmscOptions) -> Result<Self, String> {
         let again = options.phases_again;
         let mut scenes = vec![(0, Arc::new(Scene::new(options.clone(), "")?))];
         for (place, phase) in options.phases.iter().enumerate() {
@@ -107,7 +107,7 @@ impl Shared {
     }
 
     /// Begins another scenario.
-    pub(super) fn begin(&self, options: super::Options) -> Result<(), String> {
+    pub(super) fn begin(&self, options: super::SmscOptions) -> Result<(), String> {
         let timetable = Arc::new(Timetable::new(options)?);
         self.put_on(Arc::clone(&timetable.scenes[0].1));
         *self.timetable.write().unwrap_or_else(PoisonError::into_inner) = timetable;
@@ -163,7 +163,7 @@ impl Smsc {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Options;
+    use super::super::SmscOptions;
     use super::*;
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
             from = "45s"
             latency = "1s"
         "#;
-        let timetable = Timetable::new(Options::from_toml(text).unwrap()).unwrap();
+        let timetable = Timetable::new(SmscOptions::from_toml(text).unwrap()).unwrap();
         for (second, phase, rate, next) in [
             (0, "", 5.0, 30),
             (29, "", 5.0, 30),

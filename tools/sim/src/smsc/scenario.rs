@@ -1,7 +1,7 @@
 //! Scenario files: read, refused with the nearest known word, changed by phases, and explained by one that
 //! has every key.
 
-use super::Options;
+use super::SmscOptions;
 use std::path::Path;
 
 /// A scenario file with every key, its default and what it does.
@@ -12,7 +12,7 @@ const FIXED: [&str; 8] =
 /// A word with more differences than this, or than a third of its letters, was not meant.
 const DIFFERENCES_MAX: usize = 3;
 
-impl Options {
+impl SmscOptions {
     /// A scenario file that has every key with its default and what it does: the manual.
     pub fn manual() -> &'static str {
         MANUAL
@@ -24,7 +24,7 @@ impl Options {
     /// What is wrong with it, in words, with line and column where there are some, and the nearest known word
     /// for an unknown one.
     pub fn from_toml(text: &str) -> Result<Self, String> {
-        let options: Options = toml::from_str(text).map_err(|error| explained(&error, text))?;
+        let options: SmscOptions = toml::from_str(text).map_err(|error| explained(&error, text))?;
         super::phases::Timetable::new(options.clone())?;
         Ok(options)
     }
@@ -32,10 +32,11 @@ impl Options {
     /// Reads a scenario file.
     ///
     /// # Errors
-    /// As [`Options::from_toml`], with the file's name; or it cannot be read.
+    /// As [`SmscOptions::from_toml`], with the file's name; or it cannot be read.
     pub fn read(path: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
-        text.and_then(|text| Options::from_toml(&text)).map_err(|why| format!("{}: {why}", path.display()))
+        text.and_then(|text| SmscOptions::from_toml(&text))
+            .map_err(|why| format!("{}: {why}", path.display()))
     }
 
     /// These options with some keys changed; of tables only the keys that are named.
@@ -43,7 +44,7 @@ impl Options {
         if let Some(key) = changes.keys().find(|key| FIXED.contains(&key.as_str())) {
             return Err(format!("{key}: cannot change while it runs"));
         }
-        let plain = Options { phases: Vec::new(), ..self.clone() };
+        let plain = SmscOptions { phases: Vec::new(), ..self.clone() };
         let mut table = toml::Table::try_from(&plain).map_err(|error| error.to_string())?;
         merge(&mut table, changes);
         table.try_into().map_err(|error: toml::de::Error| explained(&error, ""))
@@ -111,7 +112,7 @@ mod tests {
             seed = 7
             sms = {refused = 0.0, answering = 1.0, lost = 0.0, unheard = 0.0, stopping = 0.0}
         "#;
-        let options = Options::from_toml(text).unwrap();
+        let options = SmscOptions::from_toml(text).unwrap();
         assert_eq!((options.throttle, options.ids), (Throttle::QueueFull, IdForm::HexThenDecimal));
         assert_eq!(options.receipts.delay.to_string(), "500ms..3s");
         assert_eq!(options.people.map(|people| people.sms.answering), Some(1.0));
@@ -155,7 +156,7 @@ mod tests {
             ),
             ("phases_again = \"5s\"\n[[phases]]\nfrom = \"9s\"", "phases_again: is not after the last phase"),
         ] {
-            let error = Options::from_toml(text).unwrap_err();
+            let error = SmscOptions::from_toml(text).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");
         }
     }
@@ -181,30 +182,30 @@ mod tests {
 
     #[test]
     fn the_manual_is_a_scenario_that_has_every_key_and_changes_nothing_it_does_not_say() {
-        let manual = Options::from_toml(Options::manual()).unwrap();
+        let manual = SmscOptions::from_toml(SmscOptions::manual()).unwrap();
         // What the manual shows as examples, in comments, as they would be written.
-        let shown: String = Options::manual()
+        let shown: String = SmscOptions::manual()
             .lines()
             .map(|line| line.strip_prefix("#: ").unwrap_or(line))
             .flat_map(|line| [line, "\n"])
             .collect();
-        let shown = Options::from_toml(&shown).unwrap();
+        let shown = SmscOptions::from_toml(&shown).unwrap();
         let (mut in_manual, mut in_options) = (Vec::new(), Vec::new());
         keys(&toml::Table::try_from(&shown).unwrap(), "", &mut in_manual);
-        keys(&toml::Table::try_from(Options { ..full() }).unwrap(), "", &mut in_options);
+        keys(&toml::Table::try_from(SmscOptions { ..full() }).unwrap(), "", &mut in_options);
         for key in &in_options {
             assert!(in_manual.contains(key), "{key} is not in the manual");
         }
-        let expected = Options {
+        let expected = SmscOptions {
             listen: "127.0.0.1:2776".to_owned(),
             control: Some("127.0.0.1:8081".to_owned()),
-            ..Options::default()
+            ..SmscOptions::default()
         };
         assert_eq!(manual, expected);
     }
 
     /// Options in which nothing is left out.
-    fn full() -> Options {
+    fn full() -> SmscOptions {
         use super::super::*;
         let errors = vec![ErrorShare { status: "RSYSERR".to_owned(), share: 0.1 }];
         let states = vec![StateShare { state: ReceiptStage::Expired, share: 0.1, error: 1 }];
@@ -227,7 +228,7 @@ mod tests {
             sender: text(),
             ..PhoneReply::default()
         };
-        Options {
+        SmscOptions {
             control: text(),
             password: text(),
             errors: errors.clone(),
@@ -240,11 +241,15 @@ mod tests {
             inbound: Traffic { account: text(), ..Traffic::default() },
             accounts: vec![Login { password: text(), ..Login::default() }],
             outbind: vec!["x".to_owned()],
-            tls: Some(Tls { cert: Some("x".into()), key: Some("x".into()), ..Tls::default() }),
+            tls: Some(TlsListener {
+                cert: Some("x".into()),
+                key: Some("x".into()),
+                ..TlsListener::default()
+            }),
             capture: Some("x".into()),
             phases: vec![Phase::default()],
             phases_again: Some(delay),
-            ..Options::default()
+            ..SmscOptions::default()
         }
     }
 }

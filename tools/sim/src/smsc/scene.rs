@@ -4,7 +4,7 @@ use super::faults::Prefix;
 use super::options::mix;
 use super::receipts::{ReceiptStage, StateShare};
 use super::traffic::PhoneReply;
-use super::{Counting, Options};
+use super::{Counting, SmscOptions};
 use crate::chance::{Chance, Delay};
 use regex::{Regex, RegexBuilder};
 use smpp::status::Status;
@@ -14,7 +14,7 @@ const REGEX_OCTETS_MAX: usize = 1 << 20;
 
 /// The options, with what follows from them.
 pub(super) struct Scene {
-    pub(super) options: Options,
+    pub(super) options: SmscOptions,
     pub(super) phase: String,
     refusals: Vec<(Status, f64)>,
     bind_refusals: Vec<(Status, f64)>,
@@ -38,7 +38,7 @@ struct ScenarioRule {
 }
 
 impl Scene {
-    pub(super) fn new(options: Options, phase: &str) -> Result<Self, String> {
+    pub(super) fn new(options: SmscOptions, phase: &str) -> Result<Self, String> {
         options.check()?;
         let limit =
             (options.rate > 0.0).then(|| (options.rate * (1.0 + options.rate_tolerance)).ceil() as u64);
@@ -206,7 +206,7 @@ mod tests {
             prefix = "4670"
             errors = []
         "#;
-        let scene = Scene::new(Options::from_toml(text).unwrap(), "").unwrap();
+        let scene = Scene::new(SmscOptions::from_toml(text).unwrap(), "").unwrap();
         let mut chance = Chance::new(1, 1);
         for (number, refusal, latency) in [
             ("46701", None, "0"),
@@ -233,7 +233,7 @@ mod tests {
             sender = "71700"
             answer = "anything"
         "#;
-        let scene = Scene::new(Options::from_toml(text).unwrap(), "").unwrap();
+        let scene = Scene::new(SmscOptions::from_toml(text).unwrap(), "").unwrap();
         let mut chance = Chance::new(1, 1);
         for (sender, number, text, answer) in [
             ("x", "+4670", " Help, please: answer 2", Some("$5")),

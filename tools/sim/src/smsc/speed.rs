@@ -41,7 +41,7 @@ fn a_sink_takes_a_million_submissions_in_half_a_cpu_second() {
         ("counting", Counting::Texts, 0, 0.5),
         ("keeping", Counting::Texts, 1_000, 1.0),
     ] {
-        let options = Options { count, keep, ..Options::sink() };
+        let options = SmscOptions { count, keep, ..SmscOptions::sink() };
         let smsc = runtime.block_on(async { runtime.spawn(Smsc::start(options)).await.unwrap().unwrap() });
         let before = cpu_s("smsc");
         let begin = Instant::now();
@@ -64,7 +64,7 @@ fn receipts_cost_little_beside_what_is_measured() {
         .enable_all()
         .build()
         .unwrap();
-    let options = Options { receipts: Receipts::default(), ..Options::sink() };
+    let options = SmscOptions { receipts: Receipts::default(), ..SmscOptions::sink() };
     let smsc = runtime.block_on(async { runtime.spawn(Smsc::start(options)).await.unwrap().unwrap() });
     let address = smsc.address();
     let receiver = std::thread::spawn(move || confirm(address, COUNT));

@@ -2,7 +2,7 @@
 //! and replies.
 
 use super::book::{OwnAddress, Slot, TextBeginning};
-use super::capture::Record;
+use super::capture::CaptureRecord;
 use super::deliver_sm::{self, Subject};
 use super::delivery_queue::{QueueAccount, QueuedDeliverSm};
 use super::ids::{self, IdPlace};
@@ -12,7 +12,7 @@ use super::receipts::{OnBind, ReceiptOn, ReceiptStage, Receipts};
 use super::scene::Scene;
 use super::{Shared, Throttle, alphabet};
 use crate::chance::Chance;
-use crate::town::{Conduct, Refusal};
+use crate::town::{CarrierRefusal, Conduct};
 use smpp::pdu::{Address, Version, registered_delivery};
 use smpp::status::Status;
 use smpp::tlv::Tlvs;
@@ -99,7 +99,7 @@ impl SubmitHandler {
         self.scene = self.shared.scene();
     }
 
-    pub(super) fn record(&mut self, record: Record) {
+    pub(super) fn record(&mut self, record: CaptureRecord) {
         self.batch.records.push(record);
     }
 
@@ -191,7 +191,7 @@ impl SubmitHandler {
     }
 
     fn refusal(&mut self, conduct: &Conduct, prefix: Option<usize>) -> Option<Status> {
-        if let Conduct::Refuses(Refusal::Status(status)) = conduct {
+        if let Conduct::Refuses(CarrierRefusal::Status(status)) = conduct {
             return Some(Status(*status));
         }
         self.scene.refusal(prefix, &mut self.chance)

@@ -159,7 +159,7 @@ fn conduct(habits: &super::Habits, device: &records::Device) -> Conduct {
 fn count<'a>(fates: &'a mut Fates, conduct: &Conduct) -> &'a mut u64 {
     match conduct {
         // A second try passes a grey list.
-        Conduct::Refuses(super::Refusal::Greylisted) => &mut fates.silent,
+        Conduct::Refuses(super::CarrierRefusal::Greylisted) => &mut fates.silent,
         Conduct::Refuses(_) => &mut fates.refused,
         Conduct::Lost => &mut fates.lost,
         Conduct::Unheard => &mut fates.unheard,

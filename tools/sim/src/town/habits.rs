@@ -96,7 +96,7 @@ impl Default for MailHabits {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Conduct {
     /// The carrier does not take it.
-    Refuses(Refusal),
+    Refuses(CarrierRefusal),
     /// The carrier takes it, and says later that it failed.
     Lost,
     /// The carrier takes it and says nothing more.
@@ -121,7 +121,7 @@ pub enum Conduct {
 
 /// How a carrier says no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
+pub enum CarrierRefusal {
     /// An SMPP `command_status`.
     Status(u32),
     /// 550 5.1.1.
@@ -179,7 +179,7 @@ impl Habits {
         let mut chance = Chance::new(self.seed ^ SMS_SALT, hash(0, digits.as_bytes()));
         let habits = &self.sms;
         match drawn(chance.unit(), &habits.shares()) {
-            Some(0) => Conduct::Refuses(Refusal::Status(*chance.pick(&REFUSALS))),
+            Some(0) => Conduct::Refuses(CarrierRefusal::Status(*chance.pick(&REFUSALS))),
             Some(1) => Conduct::Lost,
             Some(2) => Conduct::Unheard,
             Some(3) => self.answer(&mut chance),
@@ -194,9 +194,9 @@ impl Habits {
         let mut chance = Chance::new(self.seed ^ MAIL_SALT, hash(0, address.as_bytes()));
         let habits = &self.mail;
         match drawn(chance.unit(), &habits.shares()) {
-            Some(0) => Conduct::Refuses(Refusal::UnknownUser),
-            Some(1) => Conduct::Refuses(Refusal::MailboxFull),
-            Some(2) => Conduct::Refuses(Refusal::Greylisted),
+            Some(0) => Conduct::Refuses(CarrierRefusal::UnknownUser),
+            Some(1) => Conduct::Refuses(CarrierRefusal::MailboxFull),
+            Some(2) => Conduct::Refuses(CarrierRefusal::Greylisted),
             Some(3) => Conduct::Lost,
             Some(4) => self.answer(&mut chance),
             Some(5) => Conduct::Stops { after: self.answer_after.at(chance.unit()) },

@@ -14,7 +14,7 @@ mod write;
 mod tests;
 
 pub use expected::{Excluded, Expected, Fates};
-pub use habits::{Conduct, Habits, MailHabits, Refusal, SmsHabits};
+pub use habits::{CarrierRefusal, Conduct, Habits, MailHabits, SmsHabits};
 pub use place::{CENTRE, OUTLINE, WARDS, is_inside, ward};
 pub use write::{CSV_COLUMNS, Form, csv_line, ndjson_line, write_csv, write_ndjson};
 

@@ -13,7 +13,7 @@ pub const GENERATED: &str = "libs/diameter/src/dictionary/generated.rs";
 
 /// An AVP as a data file defines it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Avp {
+pub struct AvpDefinition {
     pub text: String,
     pub code: u32,
     pub vendor: u32,
@@ -37,7 +37,7 @@ pub enum Mandatory {
 pub struct Grammar {
     pub text: String,
     pub of: Of,
-    pub members: Vec<Member>,
+    pub members: Vec<GrammarLine>,
     /// Ends with `*[ AVP ]`.
     pub is_open: bool,
     /// Where it was defined, for error messages.
@@ -53,7 +53,7 @@ pub enum Of {
 
 /// One line of a grammar.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Member {
+pub struct GrammarLine {
     pub text: String,
     pub min: u32,
     /// `None`: any number.
@@ -65,7 +65,7 @@ pub struct Member {
 pub struct Dictionary {
     pub vendors: Vec<(String, u32)>,
     pub applications: Vec<(String, u32)>,
-    pub avps: Vec<Avp>,
+    pub avps: Vec<AvpDefinition>,
     pub grammars: Vec<Grammar>,
 }
 

@@ -1,6 +1,6 @@
 //! Reads a data file, line by line.
 
-use super::{Avp, Dictionary, Grammar, Mandatory, Member, Of};
+use super::{AvpDefinition, Dictionary, Grammar, GrammarLine, Mandatory, Of};
 
 /// Adds what stands in `text` to `dictionary`. Errors begin with the file's name and line.
 pub fn parse(file: &str, text: &str, dictionary: &mut Dictionary) -> Result<(), String> {
@@ -51,7 +51,14 @@ fn number(word: &str) -> Result<u32, String> {
     parsed.map_err(|_| format!("`{word}` is no number of 32 bits"))
 }
 
-fn avp(vendor: u32, text: &str, code: &str, kind: &str, flag: &str, values: &[&str]) -> Result<Avp, String> {
+fn avp(
+    vendor: u32,
+    text: &str,
+    code: &str,
+    kind: &str,
+    flag: &str,
+    values: &[&str],
+) -> Result<AvpDefinition, String> {
     let mandatory = match flag {
         "M" => Mandatory::Must,
         "!M" => Mandatory::MustNot,
@@ -71,7 +78,14 @@ fn avp(vendor: u32, text: &str, code: &str, kind: &str, flag: &str, values: &[&s
         }
         _ => return Err(format!("{text} has too many words")),
     };
-    Ok(Avp { text: text.to_string(), code: number(code)?, vendor, kind: kind.to_string(), mandatory, values })
+    Ok(AvpDefinition {
+        text: text.to_string(),
+        code: number(code)?,
+        vendor,
+        kind: kind.to_string(),
+        mandatory,
+        values,
+    })
 }
 
 /// `NAME ::= < AVP Header: CODE [VENDOR] >` or `NAME (ABBREVIATION) ::= < Diameter Header: CODE, REQ, PXY >`.
@@ -108,7 +122,7 @@ fn grammar(line: &str, place: String) -> Result<Grammar, String> {
 
 /// One member; `None` for `*[ AVP ]`. `[ ]` is at most one, `< >` and `{ }` are exactly one, unless `min*max`
 /// in front says otherwise (RFC 6733, section 3.2).
-fn member(line: &str) -> Result<Option<Member>, String> {
+fn member(line: &str) -> Result<Option<GrammarLine>, String> {
     let line = line.trim();
     let bracket = line.find(['<', '{', '[']).ok_or_else(|| format!("`{line}` has no bracket"))?;
     let (quantity, rest) = line.split_at(bracket);
@@ -131,5 +145,5 @@ fn member(line: &str) -> Result<Option<Member>, String> {
     if text == "AVP" {
         return Ok(None);
     }
-    Ok(Some(Member { text: text.to_string(), min, max }))
+    Ok(Some(GrammarLine { text: text.to_string(), min, max }))
 }

@@ -1,7 +1,7 @@
 //! Writes the tables: rules in one array, found by code through a small index per vendor; grammars as bit
 //! masks over slots.
 
-use super::{Avp, Dictionary, Grammar, Mandatory, Of};
+use super::{AvpDefinition, Dictionary, Grammar, Mandatory, Of};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -57,7 +57,7 @@ pub fn render(dictionary: &mut Dictionary) -> Result<String, String> {
     Ok(out)
 }
 
-fn names(avps: &[Avp]) -> Result<Names<'_>, String> {
+fn names(avps: &[AvpDefinition]) -> Result<Names<'_>, String> {
     let (mut names, mut keys) = (Names::new(), BTreeMap::new());
     for (i, avp) in avps.iter().enumerate() {
         if !KINDS.contains(&avp.kind.as_str()) {
@@ -73,7 +73,7 @@ fn names(avps: &[Avp]) -> Result<Names<'_>, String> {
     Ok(names)
 }
 
-fn check(grammar: &Grammar, names: &Names<'_>, avps: &[Avp]) -> Result<(), String> {
+fn check(grammar: &Grammar, names: &Names<'_>, avps: &[AvpDefinition]) -> Result<(), String> {
     let Grammar { text, place, members, .. } = grammar;
     if members.len() > SLOTS_MAX {
         return Err(format!("{place}: {text} has {} members, more than {SLOTS_MAX}", members.len()));
@@ -114,9 +114,9 @@ fn constant(text: &str) -> String {
 
 fn constants(out: &mut String, dictionary: &Dictionary) {
     out.push_str("/// Names of AVPs.\npub mod avp {\n    use super::AvpName;\n\n");
-    let mut avps: Vec<&Avp> = dictionary.avps.iter().collect();
+    let mut avps: Vec<&AvpDefinition> = dictionary.avps.iter().collect();
     avps.sort_by_key(|avp| (avp.vendor, avp.code));
-    for Avp { text, code, vendor, .. } in avps {
+    for AvpDefinition { text, code, vendor, .. } in avps {
         let _ = writeln!(
             out,
             "    pub const {}: AvpName = AvpName {{ code: {code}, vendor: {vendor} }};",
@@ -175,7 +175,7 @@ fn rules(out: &mut String, dictionary: &Dictionary) {
     out.push_str("];\n\n");
 }
 
-fn indexes(out: &mut String, avps: &[Avp]) {
+fn indexes(out: &mut String, avps: &[AvpDefinition]) {
     let vendors: BTreeSet<u32> = avps.iter().map(|avp| avp.vendor).collect();
     for &vendor in &vendors {
         let codes: BTreeMap<u32, usize> = avps

@@ -9,7 +9,7 @@ mod stories;
 mod units;
 mod usage;
 
-use crate::groups::{FOREIGN_TESTS, GROUPS, Group};
+use crate::groups::{FOREIGN_TESTS, GROUPS, StoryGroup};
 use crate::{root, tidy};
 use compile::{Binary, cargo, succeeds};
 use full_run::FullRun;
@@ -58,7 +58,7 @@ pub fn test(is_full: bool) -> bool {
 
 /// Groups of stories by their names, whatever has changed.
 pub fn groups(names: &[&str]) -> bool {
-    let found: Option<Vec<&Group>> = names.iter().map(|name| stories::group_named(name)).collect();
+    let found: Option<Vec<&StoryGroup>> = names.iter().map(|name| stories::group_named(name)).collect();
     let Some(found) = found else {
         let all: Vec<&str> = GROUPS.iter().map(|group| group.name).collect();
         eprintln!("the groups are: {}", all.join(", "));
@@ -176,7 +176,7 @@ impl Run {
     fn stories(
         &mut self,
         binary: Binary,
-        wanted: impl Fn(&Group) -> Result<(), Option<&'static str>>,
+        wanted: impl Fn(&StoryGroup) -> Result<(), Option<&'static str>>,
     ) -> Result<(), Failure> {
         let mut stories = Stories::list(binary, &output_folder(&self.root))?;
         let mut result = Ok(());
@@ -194,7 +194,7 @@ impl Run {
         result
     }
 
-    fn group(&mut self, group: &'static Group, stories: &mut Stories) -> Result<(), Failure> {
+    fn group(&mut self, group: &'static StoryGroup, stories: &mut Stories) -> Result<(), Failure> {
         let name = format!("stories: {}", group.name);
         self.install(&name, group.foreign)?;
         let held = &mut self.held;

@@ -4,7 +4,7 @@ use super::usage;
 use std::time::Instant;
 
 /// A stage that has ended.
-struct Stage {
+struct StageTime {
     name: String,
     seconds: f64,
     cpu_seconds: f64,
@@ -13,7 +13,7 @@ struct Stage {
 /// All stages of a run so far.
 pub struct Stages {
     since: Instant,
-    done: Vec<Stage>,
+    done: Vec<StageTime>,
 }
 
 /// What a stage says when it has failed, for its last line.
@@ -38,7 +38,7 @@ impl Stages {
             Ok(_) => println!("== {name}: {seconds:.0} s, {cpu_seconds:.0} s of processor time"),
             Err(failure) => println!("== {name}: FAILED after {seconds:.0} s: {failure}"),
         }
-        self.done.push(Stage { name: name.to_owned(), seconds, cpu_seconds });
+        self.done.push(StageTime { name: name.to_owned(), seconds, cpu_seconds });
         result
     }
 

@@ -5,7 +5,7 @@ use super::full_run::FullRun;
 use super::jobs::{self, EndedJob, TestJob};
 use super::retry::{self, HeldAgain};
 use super::stages::Failure;
-use crate::groups::{GROUPS, Group, OF_ALL};
+use crate::groups::{GROUPS, OF_ALL, StoryGroup};
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ struct ClientEvent {
 pub struct Stories {
     binary: Binary,
     /// In the order of the table, without empty ones.
-    groups: Vec<(&'static Group, Vec<String>)>,
+    groups: Vec<(&'static StoryGroup, Vec<String>)>,
     /// Below the target folder.
     folder: PathBuf,
     told: Vec<ClientEvent>,
@@ -41,7 +41,8 @@ impl Stories {
     pub fn list(binary: Binary, folder: &Path) -> Result<Stories, Failure> {
         let list = |more: &[&str]| names(&binary.path, more);
         let ignored = list(&["--ignored"])?;
-        let mut groups: Vec<(&Group, Vec<String>)> = GROUPS.iter().map(|group| (group, Vec::new())).collect();
+        let mut groups: Vec<(&StoryGroup, Vec<String>)> =
+            GROUPS.iter().map(|group| (group, Vec::new())).collect();
         for name in list(&[])?.into_iter().filter(|name| !ignored.contains(name)) {
             let of = GROUPS.iter().position(|group| is_of(group, &name));
             groups[of.unwrap_or(GROUPS.len() - 1)].1.push(name);
@@ -51,7 +52,7 @@ impl Stories {
     }
 
     /// The groups that have stories, in their order.
-    pub fn groups(&self) -> Vec<&'static Group> {
+    pub fn groups(&self) -> Vec<&'static StoryGroup> {
         self.groups.iter().map(|(group, _)| *group).collect()
     }
 
@@ -59,8 +60,8 @@ impl Stories {
     ///
     /// # Errors
     /// A story failed twice, or too many failed.
-    pub fn run(&mut self, group: &Group, held: &mut HeldAgain) -> Result<(), Failure> {
-        let of = |(one, _): &&(&Group, Vec<String>)| one.name == group.name;
+    pub fn run(&mut self, group: &StoryGroup, held: &mut HeldAgain) -> Result<(), Failure> {
+        let of = |(one, _): &&(&StoryGroup, Vec<String>)| one.name == group.name;
         let mut stories = self.groups.iter().find(of).map(|(_, stories)| stories.clone()).unwrap_or_default();
         let before = read_seconds(&self.folder.join(SECONDS_FILE));
         // What is not known may be long.
@@ -98,21 +99,21 @@ impl Stories {
 }
 
 /// Names by which `cargo xtask test` knows the groups.
-pub fn group_named(name: &str) -> Option<&'static Group> {
+pub fn group_named(name: &str) -> Option<&'static StoryGroup> {
     GROUPS.iter().find(|group| group.name == name)
 }
 
 /// The path that has changed since a group last ran in full; nothing if none has, or the group runs always.
-pub fn changed(group: &Group, record: &FullRun, root: &Path) -> Option<&'static str> {
+pub fn changed(group: &StoryGroup, record: &FullRun, root: &Path) -> Option<&'static str> {
     record.changed(root, group.name, &paths(group))
 }
 
 /// What a group depends on.
-pub fn paths(group: &Group) -> Vec<&'static str> {
+pub fn paths(group: &StoryGroup) -> Vec<&'static str> {
     group.only_after.iter().chain(OF_ALL).copied().collect()
 }
 
-fn is_of(group: &Group, story: &str) -> bool {
+fn is_of(group: &StoryGroup, story: &str) -> bool {
     group.stories.iter().any(|pattern| story.contains(pattern))
 }
 
@@ -124,7 +125,7 @@ fn report(ended: &EndedJob) {
     }
 }
 
-fn story(binary: &Binary, group: &Group, name: &str) -> TestJob {
+fn story(binary: &Binary, group: &StoryGroup, name: &str) -> TestJob {
     let mut command = Command::new(&binary.path);
     command.args(["--exact", name, "--test-threads", "1"]).current_dir(&binary.folder);
     command.env("CAMPANILE_FOREIGN", group.foreign.join(","));

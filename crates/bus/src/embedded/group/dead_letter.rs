@@ -1,7 +1,7 @@
 //! Dead records: given out too often, they go to a topic of dead letters and are done with here.
 
-use super::state::{Limits, SPAN_MAX};
-use super::{Inner, LogGroup, saved};
+use super::state::{GroupLimits, SPAN_MAX};
+use super::{GroupInner, LogGroup, saved};
 use crate::embedded::lock::lock;
 use crate::embedded::log::DurabilityRule;
 use crate::embedded::sync::Chore;
@@ -22,7 +22,7 @@ impl LogGroup {
         // Without a place to go to, nothing is ever dead.
         let deliveries = if dead_letters.is_some() { settings.deliveries_max } else { 0 };
         let mut inner = lock(&self.inner);
-        inner.state.set_limits(Limits { span, deliveries });
+        inner.state.set_limits(GroupLimits { span, deliveries });
         inner.dead_letters = dead_letters.filter(|_| deliveries > 0);
         self.bury_soon(&mut inner);
         drop(inner);
@@ -30,7 +30,7 @@ impl LogGroup {
     }
 
     /// Has the pool carry dead records away, if there are any.
-    pub(super) fn bury_soon(&self, inner: &mut Inner) {
+    pub(super) fn bury_soon(&self, inner: &mut GroupInner) {
         if inner.state.has_dead()
             && inner.bury_due.is_none()
             && !std::mem::replace(&mut inner.is_burying, true)

@@ -34,7 +34,7 @@ pub(super) struct LogGroup {
     topic: Arc<dyn GroupSource>,
     shared: Arc<SharedLogs>,
     saved: Arc<Log>,
-    inner: Mutex<Inner>,
+    inner: Mutex<GroupInner>,
     /// Rings when something was given back, has expired, or may be given out again.
     notify: Arc<Notify>,
     /// Held by whoever writes to `saved`: records go there in the order they are taken from `inner`.
@@ -42,7 +42,7 @@ pub(super) struct LogGroup {
     me: Weak<LogGroup>,
 }
 
-struct Inner {
+struct GroupInner {
     state: GroupState,
     /// Acknowledged and not written to `saved`.
     unwritten: Vec<(u64, u64)>,
@@ -99,7 +99,7 @@ impl LogGroup {
             }
         }
         given.into_iter().for_each(|(index, given)| state.was_given(index, given));
-        let inner = Inner {
+        let inner = GroupInner {
             state,
             unwritten: Vec::new(),
             changed: false,
@@ -178,7 +178,7 @@ impl LogGroup {
     }
 
     /// Sets the timer to the next moment there is something to do.
-    fn set_alarm(&self, inner: &mut Inner) {
+    fn set_alarm(&self, inner: &mut GroupInner) {
         let next = [inner.state.next_end(), inner.write_due, inner.bury_due].into_iter().flatten().min();
         if let Some(next) = next
             && inner.alarm.is_none_or(|alarm| next < alarm)
@@ -189,11 +189,11 @@ impl LogGroup {
     }
 
     /// The topic may have let go of records that nobody acknowledged.
-    fn follow_low(&self, inner: &mut Inner) {
+    fn follow_low(&self, inner: &mut GroupInner) {
         inner.changed |= inner.state.skip_to(self.topic.low());
     }
 
-    fn expire(&self, inner: &mut Inner, now: Instant) -> bool {
+    fn expire(&self, inner: &mut GroupInner, now: Instant) -> bool {
         let any = inner.state.expire(now);
         self.bury_soon(inner);
         any

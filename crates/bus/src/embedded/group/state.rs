@@ -20,21 +20,21 @@ pub(super) struct GroupState {
     leased: usize,
     /// Given out too often: nobody gets them any more.
     dead: BTreeSet<u64>,
-    limits: Limits,
+    limits: GroupLimits,
 }
 
 /// What a group's settings come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Limits {
+pub(super) struct GroupLimits {
     /// How far above the low-water mark records are given out.
     pub span: u64,
     /// A record that was given out so often is dead; 0: never.
     pub deliveries: u32,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { span: SPAN_MAX, deliveries: 0 }
+impl Default for GroupLimits {
+    fn default() -> GroupLimits {
+        GroupLimits { span: SPAN_MAX, deliveries: 0 }
     }
 }
 
@@ -80,12 +80,12 @@ impl GroupState {
             ends: BinaryHeap::new(),
             leased: 0,
             dead: BTreeSet::new(),
-            limits: Limits::default(),
+            limits: GroupLimits::default(),
         }
     }
 
     /// Holds to other limits from now on.
-    pub fn set_limits(&mut self, limits: Limits) {
+    pub fn set_limits(&mut self, limits: GroupLimits) {
         self.limits = limits;
         let waiting: Vec<u64> = self.free.iter().chain(&self.dead).copied().collect();
         for index in waiting {

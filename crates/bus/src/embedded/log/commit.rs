@@ -8,7 +8,7 @@
 
 use super::group_commit_policy::{SyncCohort, SyncDelay};
 use super::waiting::WaitCondition;
-use super::{Log, Progress, StagedResult, Stopped, Writer};
+use super::{Log, LogProgress, LogWriter, StagedResult, Stopped};
 use crate::BusError;
 use crate::embedded::lock::{lock, read};
 use std::collections::VecDeque;
@@ -112,7 +112,7 @@ impl Syncs {
     }
 }
 
-impl Writer {
+impl LogWriter {
     /// What is to be synced is nothing but the last file.
     fn is_plain(&self) -> bool {
         self.folders.is_empty() && self.unsynced.len() == usize::from(self.last_unsynced)
@@ -174,7 +174,7 @@ impl Log {
     }
 
     /// Gets on, or stops; whoever waited for it is woken.
-    pub(super) fn change(&self, change: impl FnOnce(&mut Progress)) {
+    pub(super) fn change(&self, change: impl FnOnce(&mut LogProgress)) {
         self.progress.send_modify(change);
         let progress = self.progress.borrow().clone();
         self.waiting.release(&progress, progress.stopped.is_some());
@@ -277,7 +277,7 @@ impl Log {
     }
 
     /// The writer, with all that was staged written.
-    fn ready_to_sync(&self) -> Result<MutexGuard<'_, Writer>, BusError> {
+    fn ready_to_sync(&self) -> Result<MutexGuard<'_, LogWriter>, BusError> {
         let mut writer = lock(&self.writer);
         self.check_running()?;
         self.make_room(&mut writer);
@@ -296,7 +296,7 @@ impl Log {
         }
     }
 
-    fn begin(&self, state: &mut CommitState, writer: &mut Writer) -> Begun {
+    fn begin(&self, state: &mut CommitState, writer: &mut LogWriter) -> Begun {
         let appends = state.cohort.carry(self.appends.load(Ordering::SeqCst));
         self.gathering.set_lanes(state.cohort.lanes());
         writer.last_unsynced = false;

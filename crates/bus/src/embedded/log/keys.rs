@@ -3,7 +3,7 @@
 
 use super::file::LogFile;
 use super::recover::keys_of;
-use super::{Log, Writer, Written, failed};
+use super::{Log, LogWriter, Written, failed};
 use crate::embedded::frame::{BATCH_HEADER, RECORD_HEADER};
 use crate::embedded::lock::read;
 use crate::{BusError, KEY_OCTETS_MAX, KEYS_MAX};
@@ -77,7 +77,7 @@ impl Keys {
 impl Log {
     /// Reads the keys back, the first time they are asked for: files from the newest on, as far as there are
     /// keys to remember.
-    pub(super) fn load_keys(&self, writer: &mut Writer) -> Result<(), BusError> {
+    pub(super) fn load_keys(&self, writer: &mut LogWriter) -> Result<(), BusError> {
         if writer.keys.loaded {
             return Ok(());
         }

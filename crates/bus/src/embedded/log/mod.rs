@@ -55,9 +55,9 @@ pub(super) struct Log {
     retention: Mutex<Retention>,
     /// The timer wakes it to look for what is too old.
     has_alarm: AtomicBool,
-    writer: Mutex<Writer>,
+    writer: Mutex<LogWriter>,
     files: RwLock<Vec<Arc<LogFile>>>,
-    progress: watch::Sender<Progress>,
+    progress: watch::Sender<LogProgress>,
     waiting: waiting::Waiters,
     tail: Arc<RecentBatches>,
     syncs: commit::Syncs,
@@ -92,7 +92,7 @@ pub(super) struct Opening {
 
 /// How far the log is.
 #[derive(Debug, Clone)]
-pub(super) struct Progress {
+pub(super) struct LogProgress {
     /// Records below are readable.
     pub head: u64,
     /// Records below survive a power cut.
@@ -110,7 +110,7 @@ pub(super) enum Stopped {
     Closed,
 }
 
-struct Writer {
+struct LogWriter {
     /// Index of the next record.
     next: u64,
     /// Where in the last file it goes.
@@ -148,8 +148,8 @@ impl Log {
             None => None,
         };
         let next = if found.files.is_empty() { begin } else { found.next };
-        let (progress, _) = watch::channel(Progress { head: next, durable: next, stopped: None });
-        let writer = Writer {
+        let (progress, _) = watch::channel(LogProgress { head: next, durable: next, stopped: None });
+        let writer = LogWriter {
             next,
             offset: found.offset,
             salt: salt.unwrap_or_default(),
@@ -286,7 +286,7 @@ impl Log {
     }
 
     /// How far it is, to wait on.
-    pub fn progress(&self) -> watch::Receiver<Progress> {
+    pub fn progress(&self) -> watch::Receiver<LogProgress> {
         self.progress.subscribe()
     }
 

@@ -4,7 +4,7 @@
 //! other. Where what is written takes the place of zeros that are on disk already, there is nothing but the
 //! octets themselves: a sync takes about half the time, and several overlap.
 
-use super::{Log, LogFile, Writer};
+use super::{Log, LogFile, LogWriter};
 use crate::embedded::lock::read;
 use wal::write_all_at;
 
@@ -33,7 +33,7 @@ impl PreallocatedTail {
 
 impl Log {
     /// Before what is staged is written: sees that it finds room.
-    pub(super) fn make_room(&self, writer: &mut Writer) {
+    pub(super) fn make_room(&self, writer: &mut LogWriter) {
         let octets = ROOM_OCTETS.min(self.shared.file_octets_max / FILE_PARTS);
         let is_wanted =
             !writer.staged.is_empty() && writer.offset >= octets && writer.offset > writer.room.end;
@@ -61,7 +61,7 @@ impl Log {
     }
 
     /// The last file takes no more: cuts the zeros behind its end.
-    pub(super) fn give_room_back(&self, writer: &mut Writer, last: &LogFile) {
+    pub(super) fn give_room_back(&self, writer: &mut LogWriter, last: &LogFile) {
         if writer.room.end > writer.offset
             && let Err(error) = last.open(&self.shared).and_then(|file| file.set_len(writer.offset))
         {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::Writer;
+use super::LogWriter;
 
 /// A file all of whose records are let go of is given up before it is full when it has so many octets.
 const TRIMMED_FILE_OCTETS: u64 = 1024 * 1024;
@@ -24,7 +24,7 @@ const LOOKS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 
 impl Log {
     /// There is room for so many octets more in the last file.
-    pub(super) fn has_room(&self, last: &LogFile, writer: &Writer, octets: u64) -> bool {
+    pub(super) fn has_room(&self, last: &LogFile, writer: &LogWriter, octets: u64) -> bool {
         let retention = *lock(&self.retention);
         let parts = u64::from(LIMIT_PARTS);
         let octets_max =

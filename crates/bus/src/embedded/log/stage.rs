@@ -3,7 +3,7 @@
 //! them can be taken back where the disk has no room.
 
 use super::write::RESERVE_TRIES;
-use super::{Log, Writer, failed};
+use super::{Log, LogWriter, failed};
 use crate::BusError;
 use crate::embedded::lock::read;
 use std::sync::{Arc, OnceLock};
@@ -66,7 +66,7 @@ impl Staged {
 
 impl Log {
     /// Writes what is staged, or takes it back.
-    pub(super) fn write_staged(&self, writer: &mut Writer) -> Result<(), BusError> {
+    pub(super) fn write_staged(&self, writer: &mut LogWriter) -> Result<(), BusError> {
         if writer.staged.is_empty() {
             return Ok(());
         }
@@ -86,7 +86,7 @@ impl Log {
         }
     }
 
-    fn try_staged(&self, writer: &mut Writer) -> Result<(), BusError> {
+    fn try_staged(&self, writer: &mut LogWriter) -> Result<(), BusError> {
         self.cut_leftover(writer)?;
         let Some(last) = read(&self.files).last().cloned() else {
             return Ok(());
@@ -103,7 +103,7 @@ impl Log {
     }
 
     /// As if it had never been appended; whoever waits for it is told why.
-    fn take_back(&self, writer: &mut Writer, why: &BusError) {
+    fn take_back(&self, writer: &mut LogWriter, why: &BusError) {
         let (first, offset) = (writer.staged.first, writer.staged.offset);
         // Set once: the next that are staged have a fate of their own.
         let _ = writer.staged.staged_result.set(why.clone());

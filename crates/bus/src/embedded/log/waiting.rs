@@ -1,7 +1,7 @@
 //! Waiters block until a log reaches a position. Each has a seat that says for what; after a sync those whose
 //! time has come are woken, a core at a time.
 
-use super::Progress;
+use super::LogProgress;
 use crate::embedded::lock::lock;
 use crate::embedded::wakeups::WakeupBatch;
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ pub(super) enum WaitCondition {
 
 impl WaitCondition {
     /// It is so.
-    pub fn is_met(self, progress: &Progress) -> bool {
+    pub fn is_met(self, progress: &LogProgress) -> bool {
         match self {
             WaitCondition::Head(end) => progress.head >= end,
             WaitCondition::Durable(end) => progress.durable >= end,
@@ -62,7 +62,7 @@ impl Waiters {
     }
 
     /// Wakes those who got what they want; where the log stopped, or took something back (`all`), everybody.
-    pub fn release(&self, progress: &Progress, all: bool) {
+    pub fn release(&self, progress: &LogProgress, all: bool) {
         let mut slots = lock(&self.slots);
         if slots.taken.is_empty() {
             return;
@@ -179,8 +179,8 @@ mod tests {
         }
     }
 
-    fn progress(head: u64, durable: u64) -> Progress {
-        Progress { head, durable, stopped: None }
+    fn progress(head: u64, durable: u64) -> LogProgress {
+        LogProgress { head, durable, stopped: None }
     }
 
     #[test]

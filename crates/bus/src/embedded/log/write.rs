@@ -2,7 +2,7 @@
 
 use super::keys::{Mention, PLACES_OCTETS_MAX};
 use super::stage::StagedResult;
-use super::{Fsync, Log, LogFile, Writer, failed};
+use super::{Fsync, Log, LogFile, LogWriter, failed};
 use crate::embedded::frame::{
     BatchPlace, FILE_HEADER, FileHeader, batch_octets, batch_skip, encode_batch, encode_places,
 };
@@ -122,7 +122,7 @@ impl Log {
     }
 
     /// Puts it on the list of those that hold files open until they are synced.
-    fn list(&self, writer: &mut Writer) {
+    fn list(&self, writer: &mut LogWriter) {
         if writer.listed.is_none() && !writer.unsynced.is_empty() {
             writer.listed = Some(self.shared.unsynced.list(&self.me));
         }
@@ -150,7 +150,7 @@ impl Log {
 
     fn write_locked(
         &self,
-        writer: &mut Writer,
+        writer: &mut LogWriter,
         stages: bool,
         key: Option<&[u8]>,
         records: &[&[u8]],
@@ -186,7 +186,7 @@ impl Log {
 
     /// Writes a batch of places of keys; says the first index of the file it stands in. It takes no index,
     /// and its sync is the caller's.
-    pub(super) fn write_places(&self, writer: &mut Writer, mentions: &[Mention]) -> Result<u64, BusError> {
+    pub(super) fn write_places(&self, writer: &mut LogWriter, mentions: &[Mention]) -> Result<u64, BusError> {
         let places: Vec<(u64, u64, &[u8])> =
             mentions.iter().map(|mention| (mention.first, mention.end, &*mention.key)).collect();
         let mut sized = BytesMut::new();
@@ -201,7 +201,7 @@ impl Log {
         Ok(last.first)
     }
 
-    fn mark_unsynced(&self, writer: &mut Writer, file: Arc<dyn DiskFile>) {
+    fn mark_unsynced(&self, writer: &mut LogWriter, file: Arc<dyn DiskFile>) {
         if !writer.last_unsynced {
             writer.last_unsynced = true;
             writer.unsynced.push(file);
@@ -212,7 +212,7 @@ impl Log {
     /// the file, and whether it was begun.
     fn write_batch(
         &self,
-        writer: &mut Writer,
+        writer: &mut LogWriter,
         stages: bool,
         octets: u64,
         encode: impl Fn(&mut BytesMut, BatchPlace),
@@ -239,7 +239,7 @@ impl Log {
 
     fn try_batch(
         &self,
-        writer: &mut Writer,
+        writer: &mut LogWriter,
         stages: bool,
         octets: u64,
         encode: impl Fn(&mut BytesMut, BatchPlace),
@@ -274,7 +274,7 @@ impl Log {
     }
 
     /// Removes what a failed write left behind the last whole batch.
-    pub(super) fn cut_leftover(&self, writer: &mut Writer) -> Result<(), BusError> {
+    pub(super) fn cut_leftover(&self, writer: &mut LogWriter) -> Result<(), BusError> {
         if let Some(offset) = writer.cut
             && let Some(last) = read(&self.files).last().cloned()
         {
@@ -298,7 +298,7 @@ impl Log {
     }
 
     /// Makes the file for the record that comes next.
-    fn begin_file(&self, writer: &mut Writer) -> Result<Arc<LogFile>, BusError> {
+    fn begin_file(&self, writer: &mut LogWriter) -> Result<Arc<LogFile>, BusError> {
         self.write_staged(writer)?;
         // A file must not outlive the one before it: recovery could not tell what was lost.
         let before = writer.folders.iter().try_for_each(|folder| self.shared.disk.sync_folder(folder));
@@ -337,7 +337,7 @@ impl Log {
         Ok(begun)
     }
 
-    fn create(&self, path: &Path, writer: &mut Writer) -> io::Result<Arc<dyn DiskFile>> {
+    fn create(&self, path: &Path, writer: &mut LogWriter) -> io::Result<Arc<dyn DiskFile>> {
         let disk = &self.shared.disk;
         match create_empty(&**disk, path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -1,7 +1,7 @@
 //! The durable consumer behind a group: made or found, by several processes at once, each with settings of
 //! its own.
 
-use crate::nats::api::{self, Fault, code};
+use crate::nats::api::{self, ApiFailure, code};
 use crate::nats::stream::nanoseconds;
 use crate::nats::topic::NatsTopic;
 use crate::nats::{ANSWERED_WITHIN, link::NatsLink};
@@ -28,7 +28,7 @@ pub struct Consumer {
 
 /// What it is like.
 #[derive(Debug, Clone, Copy)]
-pub struct Opened {
+pub struct OpenedConsumer {
     /// Everything below was acknowledged.
     pub floor: u64,
     /// How long the servers wait for a sign of life: whoever made it decided.
@@ -47,7 +47,7 @@ impl Consumer {
 
     /// Makes it or finds it. What another process asked of it before stands; only its bound is raised if it
     /// is too low.
-    pub async fn open(&self, settings: &GroupSettings) -> Result<Opened, BusError> {
+    pub async fn open(&self, settings: &GroupSettings) -> Result<OpenedConsumer, BusError> {
         let until = Instant::now() + ANSWERED_WITHIN;
         loop {
             match self.open_once(settings).await {
@@ -68,7 +68,7 @@ impl Consumer {
         }
     }
 
-    async fn open_once(&self, settings: &GroupSettings) -> Result<Value, Fault> {
+    async fn open_once(&self, settings: &GroupSettings) -> Result<Value, ApiFailure> {
         let under_way = settings.out_of_order_max.max(UNDER_WAY_MIN);
         match self.info().await {
             Err(fault) if fault.is(code::CONSUMER_NOT_FOUND) => {
@@ -97,18 +97,18 @@ impl Consumer {
         }
     }
 
-    async fn change(&self, config: Value, action: &str) -> Result<Value, Fault> {
+    async fn change(&self, config: Value, action: &str) -> Result<Value, ApiFailure> {
         let subject = format!("$JS.API.CONSUMER.CREATE.{}.{}", self.stream, self.name);
         let question = json!({ "stream_name": self.stream, "config": config, "action": action });
         api::ask_once(&self.link, &subject, &question).await
     }
 
-    async fn info(&self) -> Result<Value, Fault> {
+    async fn info(&self) -> Result<Value, ApiFailure> {
         let subject = format!("$JS.API.CONSUMER.INFO.{}.{}", self.stream, self.name);
         api::ask_once(&self.link, &subject, &Value::Null).await
     }
 
-    fn read(&self, found: &Value) -> Result<Opened, BusError> {
+    fn read(&self, found: &Value) -> Result<OpenedConsumer, BusError> {
         let config = &found["config"];
         let unfit = |what: &str| {
             let why = format!(
@@ -125,7 +125,7 @@ impl Consumer {
         }
         let ack_wait = config["ack_wait"].as_u64().filter(|wait| *wait > 0);
         let ack_wait = ack_wait.ok_or_else(|| unfit("has no ack_wait"))?;
-        Ok(Opened { floor: floor(found), ack_wait: Duration::from_nanos(ack_wait) })
+        Ok(OpenedConsumer { floor: floor(found), ack_wait: Duration::from_nanos(ack_wait) })
     }
 
     /// Below which index everything was acknowledged.

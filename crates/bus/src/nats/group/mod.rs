@@ -366,7 +366,7 @@ async fn flush(group: &NatsGroup) -> Result<(), BusError> {
 }
 
 /// Tells of an acknowledgement and waits until the servers have confirmed it.
-async fn tell_surely(group: &NatsGroup, index: u64, reply: &str) -> Result<(), api::Fault> {
+async fn tell_surely(group: &NatsGroup, index: u64, reply: &str) -> Result<(), api::ApiFailure> {
     group.link().request(reply, HeaderMap::new(), ACK, api::TRY_WITHIN).await?;
     lock(&group.inner).state.ack_confirmed(index);
     Ok(())

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use nkeys::KeyPair;
 use serde_json::{Value, json};
 
-fn refused(url: &str, options: Options) -> BusError {
+fn refused(url: &str, options: NatsOptions) -> BusError {
     match open(url, options) {
         Ok(_) => panic!("{url} was taken"),
         Err(error) => error,
@@ -22,16 +22,16 @@ struct Secret<'a>(&'a str);
 /// Whoever has `right` is let in and can append; whoever has one of `wrong` is not, and no error shows the
 /// secret.
 async fn only_lets_in(rules: &str, right: Credentials, wrong: Vec<Credentials>, secret: Secret<'_>) {
-    let server = Server::start_with(&servers::nats::program(), rules);
+    let server = NatsServer::start_with(&servers::nats::program(), rules);
     let (url, hidden) = (server.url(), secret.0.to_owned());
     let opened = tokio::task::spawn_blocking(move || {
         for credentials in wrong {
-            let error = refused(&url, Options { credentials, ..options(1) });
+            let error = refused(&url, NatsOptions { credentials, ..options(1) });
             let words = format!("{error} {error:?}");
             assert!(matches!(error, BusError::Unreachable { .. }), "{words}");
             assert!(!words.contains(&hidden), "the secret is told: {words}");
         }
-        let right = Options { credentials: right, ..options(1) };
+        let right = NatsOptions { credentials: right, ..options(1) };
         assert!(!format!("{right:?}").contains(&hidden), "the secret is shown: {right:?}");
         open(&url, right).expect("let in")
     });
@@ -53,7 +53,7 @@ async fn a_token_lets_in_and_another_does_not() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_may_stand_in_the_address() {
-    let server = Server::start_with(&servers::nats::program(), "authorization { token: \"carillon\" }\n");
+    let server = NatsServer::start_with(&servers::nats::program(), "authorization { token: \"carillon\" }\n");
     let url = server.url().replace("nats://", "nats://carillon@");
     let bus = tokio::task::spawn_blocking(move || open(&url, options(1)).expect("let in"));
     assert_eq!(append_each(&*bus.await.expect("no panic").topic("t").unwrap(), &["a"]).await, 0);
@@ -153,13 +153,13 @@ async fn a_server_that_wants_our_certificate_lets_in_who_shows_one_of_its_author
     let rules = format!(
         "tls {{ cert_file: {server_pem:?}, key_file: {server_key:?}, ca_file: {roots:?}, verify: true }}\n"
     );
-    let server = Server::start_with(&servers::nats::program(), &rules);
+    let server = NatsServer::start_with(&servers::nats::program(), &rules);
     let url = server.url();
     let opened = tokio::task::spawn_blocking(move || {
-        let tls = |identity| Tls { required: true, roots: Some(roots.clone()), identity };
-        let briefly = Options { connected_within: Duration::from_secs(1), tls: tls(None), ..options(1) };
+        let tls = |identity| NatsTls { required: true, roots: Some(roots.clone()), identity };
+        let briefly = NatsOptions { connected_within: Duration::from_secs(1), tls: tls(None), ..options(1) };
         assert!(matches!(refused(&url, briefly), BusError::Unreachable { .. }));
-        open(&url, Options { tls: tls(Some(ours)), ..options(1) }).expect("let in")
+        open(&url, NatsOptions { tls: tls(Some(ours)), ..options(1) }).expect("let in")
     });
     let bus = opened.await.expect("no panic");
     assert_eq!(append_each(&*bus.topic("t").unwrap(), &["a"]).await, 0);

@@ -1,6 +1,6 @@
 use super::*;
 use crate::conformance::{PATIENCE, TestBus};
-use servers::nats::{Cluster, Server};
+use servers::nats::{Cluster, NatsServer};
 
 mod cluster;
 mod credentials;
@@ -13,20 +13,20 @@ mod conformance {
 /// Longer than a machine stands still, and short enough to be waited for where a member dies.
 const TEST_LEASE: Duration = Duration::from_secs(40);
 
-fn options(replicas: usize) -> Options {
-    Options { replicas, lease: TEST_LEASE, connected_within: PATIENCE, ..Options::default() }
+fn options(replicas: usize) -> NatsOptions {
+    NatsOptions { replicas, lease: TEST_LEASE, connected_within: PATIENCE, ..NatsOptions::default() }
 }
 
 /// A server of a test's own; every bus is another connection, as of another process.
 struct OneServer {
-    server: Mutex<Server>,
+    server: Mutex<NatsServer>,
     /// They live as long as their processes.
     buses: Mutex<Vec<Arc<dyn Bus>>>,
 }
 
 impl OneServer {
     fn new() -> OneServer {
-        OneServer { server: Mutex::new(Server::start()), buses: Mutex::default() }
+        OneServer { server: Mutex::new(NatsServer::start()), buses: Mutex::default() }
     }
 }
 

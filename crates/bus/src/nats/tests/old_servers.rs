@@ -4,20 +4,20 @@ use super::*;
 use crate::conformance::{LONG, all_from, append_each, indexes, soon, take, texts, until};
 use crate::{BusError, GroupSettings};
 
-fn refused(url: &str, options: Options) -> BusError {
+fn refused(url: &str, options: NatsOptions) -> BusError {
     match open(url, options) {
         Ok(_) => panic!("{url} was taken"),
         Err(error) => error,
     }
 }
 
-fn quick(credentials: Credentials) -> Options {
-    Options { credentials, ..options(1) }
+fn quick(credentials: Credentials) -> NatsOptions {
+    NatsOptions { credentials, ..options(1) }
 }
 
 #[test]
 fn a_server_that_is_too_old_is_refused_with_its_version_and_what_is_needed() {
-    let old = Server::start_with(&servers::nats::old_program(), "");
+    let old = NatsServer::start_with(&servers::nats::old_program(), "");
     let error = refused(&old.url(), options(1));
     assert!(matches!(error, BusError::Unfit { .. }), "{error:?}");
     let words = error.to_string();
@@ -27,14 +27,14 @@ fn a_server_that_is_too_old_is_refused_with_its_version_and_what_is_needed() {
 #[test]
 fn a_server_without_jetstream_is_refused() {
     let program = servers::nats::program();
-    let off = Server::start_with(&program, "jetstream: disabled\n");
+    let off = NatsServer::start_with(&program, "jetstream: disabled\n");
     let error = refused(&off.url(), options(1));
     assert!(matches!(&error, BusError::Unfit { why } if why.contains("JetStream")), "{error:?}");
 }
 
 #[test]
 fn more_replicas_than_there_are_servers_are_refused_in_words() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let bus = open(&server.url(), options(3)).expect("a bus");
     let error = bus.topic("t").map(drop).expect_err("one server has no three replicas");
     assert!(matches!(error, BusError::Unfit { .. }), "{error:?}");
@@ -43,7 +43,7 @@ fn more_replicas_than_there_are_servers_are_refused_in_words() {
 
 #[test]
 fn a_stream_that_somebody_else_made_otherwise_is_refused_with_the_field() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let url = server.url();
     let made = server.ask(
         "$JS.API.STREAM.CREATE.campanile-t-t",
@@ -58,7 +58,7 @@ fn a_stream_that_somebody_else_made_otherwise_is_refused_with_the_field() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_who_has_the_secret_is_let_in_and_no_error_tells_it() {
     let rules = "authorization { user: campanile, password: \"bell tower\" }\n";
-    let server = Server::start_with(&servers::nats::program(), rules);
+    let server = NatsServer::start_with(&servers::nats::program(), rules);
     let user = |password: &str| Credentials::User { name: "campanile".into(), password: password.into() };
     let url = server.url();
     let bus = tokio::task::spawn_blocking(move || {
@@ -85,14 +85,14 @@ async fn over_tls_only_a_server_that_a_trusted_authority_vouches_for_is_taken() 
     std::fs::write(&certificate, made.cert.pem()).expect("written");
     std::fs::write(&key, made.signing_key.serialize_pem()).expect("written");
     let rules = format!("tls {{ cert_file: {:?}, key_file: {:?} }}\n", certificate, key);
-    let server = Server::start_with(&servers::nats::program(), &rules);
+    let server = NatsServer::start_with(&servers::nats::program(), &rules);
     let url = server.url();
     let opened = tokio::task::spawn_blocking(move || {
-        let tls = |roots| Tls { required: true, roots, identity: None };
+        let tls = |roots| NatsTls { required: true, roots, identity: None };
         let briefly = Duration::from_secs(1);
-        let unknown = Options { tls: tls(None), connected_within: briefly, ..options(1) };
+        let unknown = NatsOptions { tls: tls(None), connected_within: briefly, ..options(1) };
         assert!(matches!(refused(&url, unknown), BusError::Unreachable { .. }));
-        open(&url, Options { tls: tls(Some(certificate)), ..options(1) }).expect("trusted")
+        open(&url, NatsOptions { tls: tls(Some(certificate)), ..options(1) }).expect("trusted")
     });
     let bus = opened.await.expect("no panic");
     assert_eq!(append_each(&*bus.topic("t").unwrap(), &["a"]).await, 0);
@@ -111,8 +111,8 @@ async fn an_append_over_a_batch_is_refused_and_the_largest_is_one() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn processes_with_other_leases_share_a_group() {
-    let server = Server::start();
-    let with = |lease| open(&server.url(), Options { lease, ..options(1) }).expect("a bus");
+    let server = NatsServer::start();
+    let with = |lease| open(&server.url(), NatsOptions { lease, ..options(1) }).expect("a bus");
     let (short, long) = (with(TEST_LEASE), with(TEST_LEASE * 3));
     let topic = short.topic("t").unwrap();
     append_each(&*topic, &["a", "b", "c", "d"]).await;
@@ -137,9 +137,9 @@ async fn processes_with_other_leases_share_a_group() {
 /// second time, which is then not held against it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_held_longer_than_the_servers_wait_stays_held_and_goes_on_when_its_process_ends() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let wait = Duration::from_secs(15);
-    let with = || open(&server.url(), Options { lease: wait, ..options(1) }).expect("a bus");
+    let with = || open(&server.url(), NatsOptions { lease: wait, ..options(1) }).expect("a bus");
     let (holder, other) = (with(), with());
     append_each(&*holder.topic("t").unwrap(), &["a"]).await;
     let (held, waits) = (holder.group("t", "g").unwrap(), other.group("t", "g").unwrap());
@@ -159,7 +159,7 @@ async fn what_is_held_longer_than_the_servers_wait_stays_held_and_goes_on_when_i
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_append_whose_answer_is_late_stands_there_once() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let bus = open(&server.url(), options(1)).expect("a bus");
     let topic = bus.topic("t").unwrap();
     append_each(&*topic, &["before"]).await;
@@ -189,9 +189,9 @@ async fn an_append_whose_answer_is_late_stands_there_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn names_of_one_installation_are_not_seen_by_another() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let with = |prefix: &str| {
-        open(&server.url(), Options { prefix: prefix.to_owned(), ..options(1) }).expect("a bus")
+        open(&server.url(), NatsOptions { prefix: prefix.to_owned(), ..options(1) }).expect("a bus")
     };
     let (one, other) = (with("one"), with("one-t"));
     append_each(&*one.topic("t").unwrap(), &["a"]).await;

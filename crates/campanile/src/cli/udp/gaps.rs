@@ -12,14 +12,14 @@ const POINTS_PER_DOUBLING: f64 = 8.0;
 
 /// Writes udp-receive-gaps.csv and .svg and udp-receive.html into `out`, which is there.
 pub(super) fn write(out: &Path, reports: &[StreamReport]) -> Result<(), String> {
-    let said = |error: std::io::Error| format!("--out {}: {error}", out.display());
-    std::fs::write(out.join("udp-receive-gaps.csv"), rows(reports)).map_err(said)?;
+    let describe = |error: std::io::Error| format!("--out {}: {error}", out.display());
+    std::fs::write(out.join("udp-receive-gaps.csv"), rows(reports)).map_err(describe)?;
     let picture = out.join("udp-receive-gaps.svg");
     let title = "Gaps between packets at the receiver";
     plot::draw(&picture, title, ["gap, microseconds", "gaps"], Scale::Logarithmic, &curves(reports))?;
-    let svg = std::fs::read_to_string(&picture).map_err(said)?;
+    let svg = std::fs::read_to_string(&picture).map_err(describe)?;
     let summary: String = reports.iter().map(shown::stream).collect();
-    std::fs::write(out.join("udp-receive.html"), html(title, &svg, &summary)).map_err(said)
+    std::fs::write(out.join("udp-receive.html"), html(title, &svg, &summary)).map_err(describe)
 }
 
 /// Each stream's gaps, and where it came to several sockets those of each.

@@ -45,9 +45,9 @@ fn range(text: &str) -> Result<((usize, usize), bool), String> {
 /// The key of a file; none without one.
 fn key(file: Option<&Path>) -> Result<Key, Failure> {
     let Some(file) = file else { return Ok(Key::NONE) };
-    let said = |why: String| Failure::Failed(format!("--key-file {}: {why}", file.display()));
-    let words = std::fs::read_to_string(file).map_err(|error| said(error.to_string()))?;
-    Key::from_words(&words).map_err(said)
+    let describe = |why: String| Failure::Failed(format!("--key-file {}: {why}", file.display()));
+    let words = std::fs::read_to_string(file).map_err(|error| describe(error.to_string()))?;
+    Key::from_words(&words).map_err(describe)
 }
 
 /// Calls `stop` once the process is asked to end.

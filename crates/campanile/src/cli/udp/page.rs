@@ -5,7 +5,7 @@ use plot::{self, Curve, Scale};
 use std::path::Path;
 
 /// What is written.
-pub(super) struct Page<'a> {
+pub(super) struct RunReport<'a> {
     /// What was run.
     pub title: String,
     /// What came of it, for people.
@@ -15,14 +15,14 @@ pub(super) struct Page<'a> {
 }
 
 /// Writes `name`.csv, .svg and .html into `out`, which is made.
-pub(super) fn write(out: &Path, name: &str, page: &Page<'_>) -> Result<(), String> {
-    let said = |error: std::io::Error| format!("--out {}: {error}", out.display());
-    std::fs::create_dir_all(out).map_err(said)?;
-    std::fs::write(out.join(format!("{name}.csv")), rows(page.views)).map_err(said)?;
+pub(super) fn write(out: &Path, name: &str, page: &RunReport<'_>) -> Result<(), String> {
+    let describe = |error: std::io::Error| format!("--out {}: {error}", out.display());
+    std::fs::create_dir_all(out).map_err(describe)?;
+    std::fs::write(out.join(format!("{name}.csv")), rows(page.views)).map_err(describe)?;
     let picture = out.join(format!("{name}.svg"));
     plot::draw(&picture, &page.title, ["seconds", "Mbit/s"], Scale::Linear, &curves(page.views))?;
-    let svg = std::fs::read_to_string(&picture).map_err(said)?;
-    std::fs::write(out.join(format!("{name}.html")), html(&page.title, &svg, &page.summary)).map_err(said)
+    let svg = std::fs::read_to_string(&picture).map_err(describe)?;
+    std::fs::write(out.join(format!("{name}.html")), html(&page.title, &svg, &page.summary)).map_err(describe)
 }
 
 fn rows(views: &[View]) -> String {

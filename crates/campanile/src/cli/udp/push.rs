@@ -6,8 +6,8 @@ use super::shown;
 use gateway::edge::archive::unpack;
 use pace::parse_bit_rate;
 use paced_udp::push::{
-    Arrived, Outcome as End, Progress, PushReport, ReceiveOptions, Received, Receiving, SendOptions, Site,
-    SiteKey,
+    Arrived, PushProgress, PushReport, ReceiveOptions, Received, Receiving, SendOptions, Site, SiteKey,
+    SiteOutcome,
 };
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -138,9 +138,9 @@ fn options(args: &Push) -> Result<SendOptions, Failure> {
     let key = site_key(args.key_file.as_deref(), &addresses)?;
     let signing_key = match &args.signing_key {
         Some(file) => {
-            let said =
+            let describe =
                 |error: std::io::Error| Failure::Failed(format!("--signing-key {}: {error}", file.display()));
-            hex(std::fs::read_to_string(file).map_err(said)?.trim(), "--signing-key")?
+            hex(std::fs::read_to_string(file).map_err(describe)?.trim(), "--signing-key")?
         }
         None => paced_udp::push::fresh_signing_key(),
     };
@@ -176,16 +176,16 @@ struct PushScreen {
 }
 
 impl PushScreen {
-    fn line(&mut self, progress: &Progress) -> String {
+    fn line(&mut self, progress: &PushProgress) -> String {
         let name = |site: &usize| self.names.get(*site).map_or("?", String::as_str);
         let (object, words): (Value, String) = match progress {
             // The report at the end says it.
-            Progress::Ended { .. } => return String::new(),
-            Progress::Joined { site, has, blocks } => (
+            PushProgress::Ended { .. } => return String::new(),
+            PushProgress::Joined { site, has, blocks } => (
                 json!({"joined": {"site": name(site), "has": has, "blocks": blocks}}),
                 format!("{}: is there, with {has} of {blocks} blocks", name(site)),
             ),
-            Progress::Going { site, left, blocks } => {
+            PushProgress::Going { site, left, blocks } => {
                 let line = (
                     json!({"going": {"site": name(site), "left": left, "blocks": blocks}}),
                     format!("{}: {} of {blocks} blocks", name(site), blocks - left),
@@ -195,7 +195,7 @@ impl PushScreen {
                 }
                 line
             }
-            Progress::Away { site, words } => (
+            PushProgress::Away { site, words } => (
                 json!({"away": {"site": name(site), "why": words}}),
                 format!("{}: away ({words}); trying again", name(site)),
             ),
@@ -221,15 +221,15 @@ fn tell_end(report: &PushReport, is_json: bool) -> Outcome {
     for site in &report.sites {
         let seconds = site.took.map(|took| took.as_secs_f64());
         let (state, why) = match &site.outcome {
-            End::Done => ("done", None),
-            End::Refused(why) | End::NoRoom(why) => ("refused", Some(why.clone())),
-            End::Away(why) => ("away", Some(why.clone())),
-            End::Late if seconds.is_none() => {
+            SiteOutcome::Done => ("done", None),
+            SiteOutcome::Refused(why) | SiteOutcome::NoRoom(why) => ("refused", Some(why.clone())),
+            SiteOutcome::Away(why) => ("away", Some(why.clone())),
+            SiteOutcome::Late if seconds.is_none() => {
                 ("late", Some("it was not there until the deadline".to_owned()))
             }
-            End::Late => ("late", Some("the deadline came first".to_owned())),
+            SiteOutcome::Late => ("late", Some("the deadline came first".to_owned())),
         };
-        missing += u32::from(site.outcome != End::Done);
+        missing += u32::from(site.outcome != SiteOutcome::Done);
         let goodput =
             seconds.filter(|seconds| *seconds > 0.0).map(|seconds| report.size as f64 * 8.0 / seconds);
         if is_json {

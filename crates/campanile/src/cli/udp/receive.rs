@@ -25,9 +25,9 @@ pub(super) fn receive(args: &Receive) -> Outcome {
     let (receiver, stop) = Receiver::start(options).map_err(failed)?;
     begin(args, &receiver)?;
     on_interrupt(move || stop.stop());
-    let mut said = 0.0;
+    let mut shown_s = 0.0;
     while let Some(view) = receiver.view() {
-        show(args, &view, &mut said)?;
+        show(args, &view, &mut shown_s)?;
     }
     let reports = receiver.join().map_err(failed)?;
     if let Some(out) = &args.shared.out {
@@ -81,15 +81,15 @@ fn begin(args: &Receive, receiver: &Receiver) -> Outcome {
     Ok(())
 }
 
-fn show(args: &Receive, view: &View, said: &mut f64) -> Outcome {
+fn show(args: &Receive, view: &View, shown_s: &mut f64) -> Outcome {
     if args.shared.format.is_json() {
         return print(&format!("{}\n", serde_json::json!({ "view": view })));
     }
     tell_changes(view)?;
-    if view.at_s < *said + SAYS.as_secs_f64() {
+    if view.at_s < *shown_s + SAYS.as_secs_f64() {
         return Ok(());
     }
-    *said = view.at_s;
+    *shown_s = view.at_s;
     for stream in view.streams.iter().filter(|stream| stream.rate_now > 0.0) {
         print(&format!(
             "{:>6.1} s  {}  {}  lost {}  late {}  gaps {:.1} us half, {:.1} us 99 of 100  jitter {:.1} us{}\n",
@@ -121,8 +121,8 @@ fn tell_changes(view: &View) -> Outcome {
 }
 
 fn write(out: &std::path::Path, reports: &[StreamReport]) -> Result<(), String> {
-    let said = |error: std::io::Error| format!("--out {}: {error}", out.display());
-    std::fs::create_dir_all(out).map_err(said)?;
+    let describe = |error: std::io::Error| format!("--out {}: {error}", out.display());
+    std::fs::create_dir_all(out).map_err(describe)?;
     let mut rows = String::from(
         "from,mss,seconds,packets,octets,rate,sent,not_sent,lost_socket,lost_path,duplicates,reordered,jitter_us,gap_p50_us,gap_p99_us,gaps_near,worst_ms\n",
     );
@@ -149,7 +149,7 @@ fn write(out: &std::path::Path, reports: &[StreamReport]) -> Result<(), String> 
             report.worst_ms,
         );
     }
-    std::fs::write(out.join("udp-receive.csv"), rows).map_err(said)?;
+    std::fs::write(out.join("udp-receive.csv"), rows).map_err(describe)?;
     gaps::write(out, reports)
 }
 

@@ -2,11 +2,11 @@
 
 use super::super::{Failure, Outcome, print};
 use super::args::{RuleName, RungName, Send};
-use super::page::{self, Page};
+use super::page::{self, RunReport};
 use super::{key, on_interrupt, range, shown};
-use pace::{Profile, Rule, parse_bit_rate};
+use pace::{PacingRule, Profile, parse_bit_rate};
 use paced_udp::control::Control;
-use paced_udp::sender::{Scaling, SendOptions, Sender, SenderControl, Summary, THREADS_MAX, View};
+use paced_udp::sender::{Scaling, SendOptions, Sender, SenderControl, SenderSummary, THREADS_MAX, View};
 use paced_udp::socket::Rung;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
@@ -47,9 +47,9 @@ pub(super) fn send(args: &Send) -> Outcome {
     tell(args, &summary, &views)
 }
 
-fn tell(args: &Send, summary: &Summary, views: &[View]) -> Outcome {
+fn tell(args: &Send, summary: &SenderSummary, views: &[View]) -> Outcome {
     if let Some(out) = &args.shared.out {
-        let page = Page {
+        let page = RunReport {
             title: format!("Paced UDP to {}: {}", args.to, args.rate),
             summary: shown::summary(summary),
             views,
@@ -76,9 +76,9 @@ fn options(args: &Send) -> Result<SendOptions, Failure> {
         mss: args.mss,
         profile,
         rule: match args.rule {
-            RuleName::Bounded => Rule::Bounded { debt },
-            RuleName::CatchUp => Rule::CatchUp,
-            RuleName::Capped => Rule::Capped,
+            RuleName::Bounded => PacingRule::Bounded { debt },
+            RuleName::CatchUp => PacingRule::CatchUp,
+            RuleName::Capped => PacingRule::Capped,
         },
         threads,
         crewing: if is_managed { Scaling::Learned } else { Scaling::Fixed },

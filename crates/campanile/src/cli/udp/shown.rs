@@ -1,7 +1,7 @@
 //! Figures of paced traffic as people read them.
 
 use paced_udp::receiver::StreamReport;
-use paced_udp::sender::{Summary, View};
+use paced_udp::sender::{SenderSummary, View};
 use std::fmt::Write;
 
 /// Bits a second.
@@ -62,7 +62,7 @@ pub fn rung(view: &View) -> &'static str {
 }
 
 /// What came of a sender's work.
-pub fn summary(summary: &Summary) -> String {
+pub fn summary(summary: &SenderSummary) -> String {
     let lost = summary.lost_socket + summary.lost_path;
     let mut out = format!(
         "asked     {}  ({} packets in {:.2} s)\nsent      {}  ({}; {} not sent: {:.3} %)\nreceived  {}  ({}; {} lost: {:.3} %)\n",

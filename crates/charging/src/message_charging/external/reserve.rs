@@ -5,8 +5,8 @@ use super::sessions::{FollowUp, Open};
 use super::{External, until_usable};
 use crate::message_charging::ChargeId;
 use crate::server::{Asker, Reply};
-use diameter::credit::client::session::{Config, Event, Session};
-use diameter::credit::client::{Answer, Step, Steps};
+use diameter::credit::client::session::{ClientSession, SessionConfig, SessionEvent};
+use diameter::credit::client::{ClientAction, CreditAnswer, Steps};
 use diameter::message::Message;
 use diameter::peer::NoAnswer;
 use diameter::result_code;
@@ -56,14 +56,14 @@ impl External {
             passed: Vec::new(),
             until: now + OWN_TIME,
         };
-        let config = Config {
+        let config = SessionConfig {
             tx: self.0.settings.tx,
             failure_handling: self.0.settings.failure_handling,
             has_alternative: self.servers().len() > 1,
-            ..Config::default()
+            ..SessionConfig::default()
         };
-        let mut session = Session::new(config, now);
-        let steps = session.handle(Event::Start, now);
+        let mut session = ClientSession::new(config, now);
+        let steps = session.handle(SessionEvent::Start, now);
         // Who pays is known here, and where the message ends without a session it is needed.
         let _under_way = self.sessions().begin(id, &bill.account, item.parts.into(), now);
         let funding = beginning.carry_out(&mut session, steps).await;
@@ -79,18 +79,18 @@ impl External {
 
 impl InitialRequest<'_> {
     /// Does what the client's machine says until it is known whether the message may be written.
-    async fn carry_out(&mut self, session: &mut Session, mut steps: Steps) -> Funding {
+    async fn carry_out(&mut self, session: &mut ClientSession, mut steps: Steps) -> Funding {
         let mut refused = Unpaid::NoServer;
         let mut number = 0;
         loop {
             for step in std::mem::take(&mut steps) {
                 match step {
-                    Step::SendInitial(first) => number = first,
-                    Step::SendElsewhere { .. } => {
+                    ClientAction::SendInitial(first) => number = first,
+                    ClientAction::SendElsewhere { .. } => {
                         self.passed.extend(self.server.take().map(|server| Arc::from(&*server.host)));
                     }
-                    Step::GrantService => return Funding::Paid,
-                    Step::TerminateService => return Funding::Refused(refused),
+                    ClientAction::GrantService => return Funding::Paid,
+                    ClientAction::TerminateService => return Funding::Refused(refused),
                     _ => {}
                 }
             }
@@ -101,13 +101,13 @@ impl InitialRequest<'_> {
                     let event = match &reply {
                         Some(octets) => match self.judge(octets) {
                             Ok(Some(funding)) => return funding,
-                            Ok(None) => Event::FailureToSend,
+                            Ok(None) => SessionEvent::FailureToSend,
                             Err((answer, why)) => {
                                 refused = why;
-                                Event::Answer(answer)
+                                SessionEvent::Answer(answer)
                             }
                         },
-                        None => Event::FailureToSend,
+                        None => SessionEvent::FailureToSend,
                     };
                     steps = session.handle(event, Instant::now());
                 }
@@ -117,10 +117,10 @@ impl InitialRequest<'_> {
     }
 
     /// What an answer means: all that was asked for is granted, or less; else it is for the machine.
-    fn judge(&self, octets: &[u8]) -> Result<Option<Funding>, (Answer, Unpaid)> {
+    fn judge(&self, octets: &[u8]) -> Result<Option<Funding>, (CreditAnswer, Unpaid)> {
         let Ok(message) = Message::read(octets) else { return Ok(None) };
-        let answer = Answer::read(&message);
-        if let Answer::Success(_) = answer {
+        let answer = CreditAnswer::read(&message);
+        if let CreditAnswer::Success(_) = answer {
             return Ok(Some(self.judge_grant(granted(&message, self.parts))));
         }
         let why = match result_code(&message) {

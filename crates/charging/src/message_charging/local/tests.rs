@@ -101,8 +101,9 @@ impl TestLedger {
         let kept = match over {
             Over::Folder => LedgerPlace::Folder(folder.path().join("ledger").into()),
             Over::PostgreSql => {
-                let url = servers::postgres::Server::shared().create_database();
-                let store = store::postgres::open(&url, &store::postgres::Options::default()).unwrap();
+                let url = servers::postgres::PostgresServer::shared().create_database();
+                let store =
+                    store::postgres::open(&url, &store::postgres::PostgresOptions::default()).unwrap();
                 LedgerPlace::Shared(store.ledger_log().unwrap())
             }
         };

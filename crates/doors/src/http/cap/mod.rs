@@ -104,7 +104,7 @@ async fn submit(
     Ok(alerts::submitted_response(&app, &caller, &submitted, wait_solved, json!(oddities)))
 }
 
-fn unreadable(refusal: cap::Refusal) -> HttpProblem {
+fn unreadable(refusal: cap::ReadError) -> HttpProblem {
     let mut fields = Fields::default();
     fields.push("alert", refusal.to_string());
     let kind = match refusal.code() {
@@ -114,7 +114,7 @@ fn unreadable(refusal: cap::Refusal) -> HttpProblem {
     HttpProblem::fields(kind, fields).with_members(json!({"rule": refusal.code()}))
 }
 
-fn oddity(problem: &cap::Problem) -> Oddity {
+fn oddity(problem: &cap::CapProblem) -> Oddity {
     Oddity::new(&problem.path, problem.rule.code(), problem.message.clone())
 }
 

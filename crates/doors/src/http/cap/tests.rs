@@ -74,7 +74,7 @@ async fn every_sample_reaches_people_in_their_language() {
         let document = server.call(Method::GET, &format!("/api/v1/alerts/{id}/cap")).send().await.unwrap();
         assert_eq!(document.headers()["content-type"], "application/cap+xml");
         let again = ::cap::read(&document.bytes().await.unwrap()).unwrap();
-        assert_eq!(again.version, ::cap::Version::V1_2);
+        assert_eq!(again.version, ::cap::CapVersion::V1_2);
         assert!(!again.alert.infos.is_empty(), "{file}");
         server.close().await;
     }

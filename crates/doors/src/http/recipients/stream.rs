@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io;
 use store::StoreError;
-use store::import::{Format, ImportReader, Problem as RowProblem, to_json};
+use store::import::{ImportFormat, ImportReader, RowProblem, to_json};
 use tokio::io::AsyncBufReadExt;
 
 /// Imports at once.
@@ -51,8 +51,8 @@ pub(crate) async fn import(
         query.word("on_problem", &[("reject", ProblemPolicy::Reject), ("skip", ProblemPolicy::Skip)])?;
     const TYPES: [&str; 4] = ["text/csv", "application/x-ndjson", "application/jsonl", "application/ndjson"];
     let format = match media_type(&headers, &TYPES)? {
-        "text/csv" => Format::Csv,
-        _ => Format::Ndjson,
+        "text/csv" => ImportFormat::Csv,
+        _ => ImportFormat::Ndjson,
     };
     let Ok(_place) = app.imports.try_acquire() else { return Err(HttpProblem::busy("imports", IMPORTS_MAX)) };
     let mut reader = body::open(&headers, body)?;

@@ -52,7 +52,7 @@ impl TestServer {
         // Only the first installs; reqwest wants one even for plain HTTP.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dir = tempfile::tempdir().unwrap();
-        let options = store::sqlite::Options { pages_max, ..store::sqlite::Options::default() };
+        let options = store::sqlite::SqliteOptions { pages_max, ..store::sqlite::SqliteOptions::default() };
         let store = store::sqlite::open(&dir.path().join("campanile.db"), &options).unwrap();
         let bus = bus::embedded::open(dir.path().join("bus"), bus::embedded::Options::default()).unwrap();
         let links = Arc::new(AnswerLinks::new(&KEY, Some("http://alerts.example")));

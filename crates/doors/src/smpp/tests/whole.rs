@@ -42,7 +42,7 @@ async fn a_message_is_queried_replaced_and_taken_back_and_its_receipt_bears_its_
     let dir = tempfile::tempdir().unwrap();
     let bus = bus::embedded::open(dir.path().join("bus"), Options { fsync: Fsync::Os, ..Options::default() })
         .unwrap();
-    let options = store::sqlite::Options::default();
+    let options = store::sqlite::SqliteOptions::default();
     let store = store::sqlite::open(&dir.path().join("campanile.db"), &options).unwrap();
     let party = MessageClientSettings {
         client: MessageClient::Smpp("client-a".into()),

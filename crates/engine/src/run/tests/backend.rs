@@ -73,7 +73,7 @@ impl TestBackend {
     pub async fn shared() -> TestBackend {
         static GROUNDS: AtomicU64 = AtomicU64::new(0);
         let prefix = format!("ground-{}", GROUNDS.fetch_add(1, Ordering::Relaxed));
-        let make = || servers::postgres::Server::shared().create_database();
+        let make = || servers::postgres::PostgresServer::shared().create_database();
         let database = tokio::task::spawn_blocking(make).await.unwrap();
         TestBackend::Shared(Servers { prefix, database })
     }
@@ -146,17 +146,18 @@ impl TestBackend {
 
 async fn postgres(database: &str) -> SharedStore {
     let database = database.to_owned();
-    let open = move || store::postgres::open(&database, &store::postgres::Options::default()).unwrap();
+    let open =
+        move || store::postgres::open(&database, &store::postgres::PostgresOptions::default()).unwrap();
     tokio::task::spawn_blocking(open).await.unwrap()
 }
 
 /// The one server of this test process; it ends with it.
 async fn nats(prefix: &str) -> Arc<dyn bus::Bus> {
-    static SERVER: OnceLock<servers::nats::Server> = OnceLock::new();
+    static SERVER: OnceLock<servers::nats::NatsServer> = OnceLock::new();
     let prefix = prefix.to_owned();
     let open = move || {
-        let server = SERVER.get_or_init(servers::nats::Server::start);
-        let options = bus::nats::Options { prefix, lease: Duration::from_secs(10), ..Default::default() };
+        let server = SERVER.get_or_init(servers::nats::NatsServer::start);
+        let options = bus::nats::NatsOptions { prefix, lease: Duration::from_secs(10), ..Default::default() };
         bus::nats::open(&server.url(), options).unwrap()
     };
     tokio::task::spawn_blocking(open).await.unwrap()
@@ -165,7 +166,7 @@ async fn nats(prefix: &str) -> Arc<dyn bus::Bus> {
 fn files(dir: &Path) -> (Arc<dyn bus::Bus>, SharedStore) {
     let options = bus::embedded::Options { fsync: bus::embedded::Fsync::Os, ..Default::default() };
     let bus = bus::embedded::open(dir.join("bus"), options).unwrap();
-    let store = store::sqlite::open(&dir.join("db"), &store::sqlite::Options::default()).unwrap();
+    let store = store::sqlite::open(&dir.join("db"), &store::sqlite::SqliteOptions::default()).unwrap();
     (bus, store)
 }
 

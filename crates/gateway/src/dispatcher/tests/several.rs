@@ -60,13 +60,13 @@ impl TestProcesses for OnDisk {
 
 /// A real nats-server, of a test's own; each process has a connection.
 struct OverNats {
-    server: Mutex<servers::nats::Server>,
+    server: Mutex<servers::nats::NatsServer>,
     lease: Duration,
 }
 
 impl OverNats {
     fn ground(lease: Duration) -> Arc<dyn TestProcesses> {
-        Arc::new(OverNats { server: Mutex::new(servers::nats::Server::start()), lease })
+        Arc::new(OverNats { server: Mutex::new(servers::nats::NatsServer::start()), lease })
     }
 }
 
@@ -74,7 +74,7 @@ impl TestProcesses for OverNats {
     fn bus(&self) -> Arc<dyn Bus> {
         let url = self.server.lock().unwrap().url();
         let options =
-            bus::nats::Options { lease: self.lease, connected_within: PATIENCE, ..Default::default() };
+            bus::nats::NatsOptions { lease: self.lease, connected_within: PATIENCE, ..Default::default() };
         bus::nats::open(&url, options).unwrap()
     }
     fn lease(&self) -> Duration {
@@ -501,7 +501,7 @@ mod over_nats {
     #[tokio::test]
     async fn what_a_carrier_answered_while_no_server_did_is_told_by_the_next_process_of_the_machine() {
         let lease = Duration::from_secs(5);
-        let server = Mutex::new(servers::nats::Server::start());
+        let server = Mutex::new(servers::nats::NatsServer::start());
         let own = OnDisk::with(LONG);
         let ground = Arc::new(WithOutbox { over: OverNats { server, lease }, own });
         let (as_ground, written): (Arc<dyn TestProcesses>, _) = (ground.clone(), Written::default());

@@ -32,14 +32,14 @@ pub(crate) struct SegmentProgress {
     /// Entries below this place were (perhaps) written.
     pub(crate) intended_to: u32,
     /// Places below that without a complete outcome, and which of their parts have one.
-    pub(crate) unresolved: Vec<(u32, Seen)>,
+    pub(crate) unresolved: Vec<(u32, PartSet)>,
 }
 
 /// A set of part numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Seen([u64; 4]);
+pub(crate) struct PartSet([u64; 4]);
 
-impl Seen {
+impl PartSet {
     pub(crate) fn has(self, part: u8) -> bool {
         self.0[usize::from(part) / 64] & (1 << (part % 64)) != 0
     }
@@ -213,7 +213,7 @@ struct Scan<'a> {
     /// Segments that may have been begun.
     segments: FxHashMap<SegmentPosition, SegmentProgress>,
     /// Intended, and not yet seen to be over.
-    open: FxHashMap<Key, (SegmentPosition, u32, Seen)>,
+    open: FxHashMap<Key, (SegmentPosition, u32, PartSet)>,
     /// Alerts of those segments.
     alerts: FxHashSet<AlertNo>,
     given_back: GivenBack,
@@ -275,7 +275,7 @@ impl<'a> Scan<'a> {
         }
         for (at, entry) in segment.entries.iter().enumerate() {
             let key = (segment.alert, entry.endpoint, entry.attempt);
-            self.open.insert(key, (place, at as u32, Seen::default()));
+            self.open.insert(key, (place, at as u32, PartSet::default()));
         }
     }
 
@@ -296,7 +296,7 @@ impl<'a> Scan<'a> {
         let to = intent.from + intent.attempts.len() as u32;
         progress.intended_to = progress.intended_to.max(to);
         for (at, (endpoint, attempt)) in (intent.from..to).zip(&intent.attempts) {
-            self.open.entry((intent.alert, *endpoint, *attempt)).or_insert((place, at, Seen::default()));
+            self.open.entry((intent.alert, *endpoint, *attempt)).or_insert((place, at, PartSet::default()));
         }
     }
 
@@ -316,7 +316,7 @@ impl<'a> Scan<'a> {
 
     fn finish(mut self, routes: usize) -> Vec<RouteProgress> {
         // In order of their places, for who reads the outcomes.
-        let open: BTreeMap<(SegmentPosition, u32), Seen> =
+        let open: BTreeMap<(SegmentPosition, u32), PartSet> =
             self.open.into_values().map(|(place, at, seen)| ((place, at), seen)).collect();
         for ((place, at), seen) in open {
             if let Some(progress) = self.segments.get_mut(&place) {

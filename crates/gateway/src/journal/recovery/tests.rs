@@ -33,8 +33,8 @@ impl TestRoute {
     }
 }
 
-fn seen(parts: &[u8]) -> Seen {
-    let mut seen = Seen::default();
+fn seen(parts: &[u8]) -> PartSet {
+    let mut seen = PartSet::default();
     parts.iter().for_each(|part| seen.add(*part));
     seen
 }
@@ -120,7 +120,7 @@ async fn where_the_outcomes_were_trimmed_away_nothing_is_sent_again() {
 #[test]
 fn a_set_of_parts_holds_any_number_an_octet_can_say() {
     for parts in [1_u8, 2, 63, 64, 65, 128, 254, 255] {
-        let mut all = Seen::default();
+        let mut all = PartSet::default();
         (1..parts).for_each(|part| all.add(part));
         assert!(!all.has_all(parts));
         all.add(parts);

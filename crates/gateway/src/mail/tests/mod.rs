@@ -18,8 +18,8 @@ use records::{
 use server::{Manners, Server, certificate};
 
 use super::tag::{Purpose, Tags};
-use super::{MailRoute, Tls, start};
-use crate::{GatewayContext, Running};
+use super::{MailRoute, TlsMode, start};
+use crate::{GatewayContext, RunningGateway};
 
 /// Signs the addresses that replies go to.
 const SECRET: &[u8] = b"a secret of sixteen octets";
@@ -55,7 +55,7 @@ impl TestRoute {
         TestRoute { dir, bus, context }
     }
 
-    fn start(&self, route: MailRoute) -> Running {
+    fn start(&self, route: MailRoute) -> RunningGateway {
         start(route, &self.context).unwrap_or_else(|problems| panic!("{problems:?}"))
     }
 
@@ -231,7 +231,7 @@ async fn mail_goes_over_tls_with_a_password_where_the_route_says_so() {
     for (manners, kind) in [
         (
             Manners { start_tls: Some(tls.clone()), credentials: credentials.clone(), ..Manners::default() },
-            Tls::StartTls,
+            TlsMode::StartTls,
         ),
         (
             Manners {
@@ -239,7 +239,7 @@ async fn mail_goes_over_tls_with_a_password_where_the_route_says_so() {
                 credentials: credentials.clone(),
                 ..Manners::default()
             },
-            Tls::Implicit,
+            TlsMode::Implicit,
         ),
     ] {
         let (test_route, server) = (TestRoute::new(), Server::start(manners).await);
@@ -273,7 +273,7 @@ async fn a_relay_that_is_not_who_it_should_be_gets_nothing() {
         let (test_route, server) = (TestRoute::new(), Server::start(manners).await);
         test_route.append(&segment(&people(1))).await;
         let running =
-            test_route.start(MailRoute { tls: Tls::StartTls, ca_file, server_name, ..route(&server) });
+            test_route.start(MailRoute { tls: TlsMode::StartTls, ca_file, server_name, ..route(&server) });
         let health =
             test_route.until_health("in trouble", |health| !health.up && health.note.contains(why)).await;
         assert!(!health.up, "{name}");

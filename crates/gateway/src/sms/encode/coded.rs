@@ -10,7 +10,7 @@ use smpp::text::{
 };
 use smpp::{Tag, TlvBuf, Tlvs};
 
-use super::{Cut, Encoded, Unsendable, Wording};
+use super::{Encoded, SplitMode, Unsendable, Wording};
 use crate::sms::config::SmsRoute;
 
 /// A text of so many octets is one part in every alphabet: no character has more 16-bit units than octets of
@@ -50,7 +50,7 @@ pub(super) struct Coded<'a> {
     pub(super) coding: Coding,
     /// The tables its septets are of, where it does not bring a header that says them.
     pub(super) shift: Shift,
-    pub(super) cut: Cut,
+    pub(super) cut: SplitMode,
     /// Without its length octet.
     pub(super) udh: &'a [u8],
 }
@@ -66,7 +66,7 @@ impl<'a> Coded<'a> {
         match body {
             Body::Content(content) => {
                 let (coding, shift) = encode_text(&content.text, flash.then_some(0), script, buffer);
-                Ok(Coded { octets: buffer, coding, shift, cut: Cut::By(script.concat), udh: &[] })
+                Ok(Coded { octets: buffer, coding, shift, cut: SplitMode::By(script.concat), udh: &[] })
             }
             Body::Short(short) => Ok(Coded::of_short(short, flash, script, buffer)),
         }
@@ -75,8 +75,8 @@ impl<'a> Coded<'a> {
     fn of_short(short: &'a Short, flash: bool, script: Script<'_>, buffer: &'a mut Vec<u8>) -> Coded<'a> {
         let (cut, script) = match brings_header(short) {
             // There may be no room for more in its header, nor in the part that it is.
-            true => (Cut::Never, Script { languages: &[], ..script }),
-            false => (Cut::By(script.concat), script),
+            true => (SplitMode::Never, Script { languages: &[], ..script }),
+            false => (SplitMode::By(script.concat), script),
         };
         let (octets, (coding, shift)) = match &short.text {
             ShortText::Text { text, class } => {
@@ -96,7 +96,7 @@ impl<'a> Coded<'a> {
 
     /// Where each part ends.
     pub(super) fn ends(&self) -> Result<Vec<u32>, Unsendable> {
-        let Cut::By(concat) = self.cut else { return Ok(vec![self.octets.len() as u32]) };
+        let SplitMode::By(concat) = self.cut else { return Ok(vec![self.octets.len() as u32]) };
         let mut end = 0;
         let parts = split_shifted(self.octets, self.coding.charset, self.shift, concat, 0)
             .map_err(|error| Unsendable { code: "sms:long", text: error.to_string() })?;
@@ -123,7 +123,7 @@ impl<'a> Coded<'a> {
         tlvs: &'a mut TlvBuf,
     ) -> Result<Wording<'a>, Unsendable> {
         let payload = match self.cut {
-            Cut::By(concat) => {
+            SplitMode::By(concat) => {
                 let (units, _) = concat.limits_shifted(self.coding.charset, self.shift);
                 if self.octets.len() > units * self.coding.charset.unit_octets() {
                     let text = format!("message makes more than the {PARTS_MAX} parts that can be counted");
@@ -136,7 +136,7 @@ impl<'a> Coded<'a> {
                 }
                 concat == Concat::Payload
             }
-            Cut::Never => header_octets(self.udh) + self.octets.len() > SHORT_MESSAGE_OCTETS_MAX,
+            SplitMode::Never => header_octets(self.udh) + self.octets.len() > SHORT_MESSAGE_OCTETS_MAX,
         };
         let mut wording = Wording {
             esm_class: if self.udh.is_empty() { 0 } else { esm_class::UDHI },

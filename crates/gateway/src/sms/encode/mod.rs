@@ -29,14 +29,14 @@ pub(super) struct Encoded {
     coding: Coding,
     /// The tables its septets are of: each part says them.
     shift: Shift,
-    cut: Cut,
+    cut: SplitMode,
     /// The user data header it brings, without the length octet in front.
     udh: Box<[u8]>,
 }
 
 /// How a long message is made of parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cut {
+enum SplitMode {
     /// By the route's way.
     By(Concat),
     /// Not at all: it brings a header of its own, and may be a part itself.
@@ -189,7 +189,7 @@ impl Encoded {
         short_message: &'a mut Vec<u8>,
         tlvs: &'a mut TlvBuf,
     ) -> Result<Wording<'a>, Unsendable> {
-        let Cut::By(concat) = self.cut else { return self.coded().alone(more, short_message, tlvs) };
+        let SplitMode::By(concat) = self.cut else { return self.coded().alone(more, short_message, tlvs) };
         if self.ends.len() == 1 {
             return self.coded().alone(more, short_message, tlvs);
         }

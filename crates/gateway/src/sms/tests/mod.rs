@@ -22,7 +22,7 @@ use records::{
 
 use super::config::{Binding, SmsRoute};
 use super::start;
-use crate::{GatewayContext, Running};
+use crate::{GatewayContext, RunningGateway};
 use smsc::{Reply, Smsc};
 
 const ROUTE: &str = "carrier-1";
@@ -189,7 +189,7 @@ fn route(smsc: &Smsc) -> SmsRoute {
     }
 }
 
-fn run(route: SmsRoute, test_route: &TestRoute) -> Running {
+fn run(route: SmsRoute, test_route: &TestRoute) -> RunningGateway {
     start(route, &test_route.context).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 

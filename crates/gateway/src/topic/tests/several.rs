@@ -14,7 +14,7 @@ const TOGETHER: u32 = 30;
 /// Who published how many, and when at the latest.
 type Writes = Arc<Mutex<Vec<(&'static str, usize, Instant)>>>;
 
-fn process(test_route: &TestRoute, name: &'static str, writes: &Writes) -> Running {
+fn process(test_route: &TestRoute, name: &'static str, writes: &Writes) -> RunningGateway {
     let mut context = test_route.context.clone();
     let writes = Arc::clone(writes);
     context.write_observer =

@@ -1,6 +1,6 @@
 //! A server that is away.
 
-use super::{Options, Server, open};
+use super::{PostgresOptions, PostgresServer, open};
 use crate::conformance::alerts::accept;
 use crate::conformance::{ACCOUNT, alert, person};
 use crate::{Accepted, SharedStore, StoreError};
@@ -10,15 +10,15 @@ use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard};
 
 /// A server that one test at a time may take away.
-pub(super) async fn alone() -> MutexGuard<'static, Server> {
-    static ALONE: OnceLock<Mutex<Server>> = OnceLock::new();
-    ALONE.get_or_init(|| Mutex::new(Server::start())).lock().await
+pub(super) async fn alone() -> MutexGuard<'static, PostgresServer> {
+    static ALONE: OnceLock<Mutex<PostgresServer>> = OnceLock::new();
+    ALONE.get_or_init(|| Mutex::new(PostgresServer::start())).lock().await
 }
 
 /// Of a store that is to say soon that the server is away.
-fn impatient() -> Options {
+fn impatient() -> PostgresOptions {
     let (answer_within, patience) = (Duration::from_secs(1), Duration::from_millis(200));
-    Options { answer_within, patience, ..Options::default() }
+    PostgresOptions { answer_within, patience, ..PostgresOptions::default() }
 }
 
 async fn all_unreachable(store: &SharedStore, no: records::AlertNo) {
@@ -44,7 +44,7 @@ async fn all_unreachable(store: &SharedStore, no: records::AlertNo) {
 async fn a_server_that_is_gone_is_said_to_be_and_found_again() {
     let server = alone().await;
     let url = server.create_database();
-    let store = open(&url, &Options::default()).unwrap();
+    let store = open(&url, &PostgresOptions::default()).unwrap();
     let soon = open(&url, &impatient());
     let no = accept(&*store, 1).await;
     server.kill();
@@ -62,7 +62,7 @@ async fn a_server_that_is_gone_is_said_to_be_and_found_again() {
 async fn a_server_that_stands_still_is_said_to_be_away_and_found_again() {
     let server = alone().await;
     let url = server.create_database();
-    let store = open(&url, &Options::default()).unwrap();
+    let store = open(&url, &PostgresOptions::default()).unwrap();
     let no = accept(&*store, 1).await;
     let soon = open(&url, &impatient());
     server.pause();
@@ -83,7 +83,7 @@ async fn alerts_that_come_while_the_server_restarts_are_accepted_once() {
     const ALERTS: u128 = 60;
     let server = alone().await;
     let url = server.create_database();
-    let patient = Options { patience: Duration::from_secs(300), ..Options::default() };
+    let patient = PostgresOptions { patience: Duration::from_secs(300), ..PostgresOptions::default() };
     let store = open(&url, &patient).unwrap();
     let (asked, mut going) = tokio::sync::mpsc::channel::<()>(256);
     let asking: Vec<_> = (1..=ALERTS)

@@ -1,11 +1,11 @@
-use super::{Options, Server, fresh, open};
+use super::{PostgresOptions, PostgresServer, fresh, open};
 use crate::{Appended, LedgerBlock, LedgerIdentity, LedgerLog, NewLedgerBlock, StoreError};
 use std::sync::Arc;
 
 const FIRST: u64 = 4_096;
 
 fn fresh_log() -> Arc<dyn LedgerLog> {
-    let log = fresh(&Options::default()).ledger_log().unwrap();
+    let log = fresh(&PostgresOptions::default()).ledger_log().unwrap();
     assert_eq!(log.identity(), Ok(None));
     log.identify(LedgerIdentity { key: [u64::MAX, 7], shards: 3 }, FIRST).unwrap();
     log
@@ -21,8 +21,9 @@ fn there(position: u64, octets: &[u8]) -> LedgerBlock {
 
 #[test]
 fn the_first_process_draws_the_key_and_all_others_find_it() {
-    let url = Server::shared().create_database();
-    let (one, two) = (open(&url, &Options::default()).unwrap(), open(&url, &Options::default()).unwrap());
+    let url = PostgresServer::shared().create_database();
+    let (one, two) =
+        (open(&url, &PostgresOptions::default()).unwrap(), open(&url, &PostgresOptions::default()).unwrap());
     let drawn = LedgerIdentity { key: [u64::MAX, 7], shards: 3 };
     assert_eq!(one.ledger_log().unwrap().identify(drawn, FIRST), Ok(drawn));
     let other = LedgerIdentity { key: [1, 2], shards: 5 };

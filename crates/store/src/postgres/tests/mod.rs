@@ -1,8 +1,8 @@
 //! The conformance cases over PostgreSQL, and what only PostgreSQL can be asked.
 
-use super::{Options, open};
+use super::{PostgresOptions, open};
 use crate::{SharedStore, conformance};
-use servers::postgres::Server;
+use servers::postgres::PostgresServer;
 
 mod away;
 mod ledger;
@@ -17,7 +17,7 @@ macro_rules! cases {
             $(#[tokio::test]
             async fn $case() {
                 for sweep in super::sweeps(stringify!($module)) {
-                    let store = super::fresh(&super::Options { sweep, ..super::Options::default() });
+                    let store = super::fresh(&super::PostgresOptions { sweep, ..super::PostgresOptions::default() });
                     super::conformance::$module::$case(&*store).await;
                     store.close().await.unwrap();
                 }
@@ -31,7 +31,7 @@ conformance::all_cases!(cases);
 #[tokio::test]
 async fn a_reader_sees_an_import_whole_or_not_at_all() {
     for sweep in [true, false] {
-        let store = fresh(&Options { sweep, ..Options::default() });
+        let store = fresh(&PostgresOptions { sweep, ..PostgresOptions::default() });
         conformance::imports::a_reader_sees_an_import_whole_or_not_at_all(store.clone()).await;
     }
 }
@@ -41,6 +41,6 @@ fn sweeps(module: &str) -> impl Iterator<Item = bool> {
     [true, false].into_iter().filter(move |sweep| matters || *sweep)
 }
 
-fn fresh(options: &Options) -> SharedStore {
-    open(&Server::shared().create_database(), options).unwrap()
+fn fresh(options: &PostgresOptions) -> SharedStore {
+    open(&PostgresServer::shared().create_database(), options).unwrap()
 }

@@ -2,7 +2,7 @@
 
 use super::super::link::lend;
 use super::super::{Postgres, SharedStore};
-use super::{Options, Server, fresh, open};
+use super::{PostgresOptions, PostgresServer, fresh, open};
 use crate::conformance::alerts::accept;
 use crate::conformance::leases::{holder, taken_when_over};
 use crate::conformance::recipients::{members, scan};
@@ -28,7 +28,7 @@ pub(super) fn name_of(url: &str) -> &str {
 async fn until(url: &str, sql: &str, expected: &str) {
     let begin = Instant::now();
     loop {
-        let found = Server::shared().sql(name_of(url), sql);
+        let found = PostgresServer::shared().sql(name_of(url), sql);
         if found == expected {
             return;
         }
@@ -51,11 +51,11 @@ async fn import(store: &dyn Store, rows: Vec<Recipient>) -> Result<u64, StoreErr
 
 #[tokio::test]
 async fn several_who_open_a_new_database_at_once_make_it_once() {
-    let url = Server::shared().create_database();
+    let url = PostgresServer::shared().create_database();
     let opening: Vec<_> = (0..6)
         .map(|_| {
             let url = url.clone();
-            std::thread::spawn(move || open(&url, &Options::default()).unwrap())
+            std::thread::spawn(move || open(&url, &PostgresOptions::default()).unwrap())
         })
         .collect();
     let stores: Vec<SharedStore> = opening.into_iter().map(|opening| opening.join().unwrap()).collect();
@@ -69,15 +69,15 @@ async fn several_who_open_a_new_database_at_once_make_it_once() {
     });
     let first = futures_util::future::join_all(tokens).await;
     assert_eq!(first.iter().filter(|put| **put == Ok(true)).count(), 1, "{first:?}");
-    assert_ne!(fresh(&Options::default()).house().await.unwrap(), house);
+    assert_ne!(fresh(&PostgresOptions::default()).house().await.unwrap(), house);
 }
 
 #[tokio::test]
 async fn a_database_that_is_not_ours_is_refused_in_words() {
-    let server = Server::shared();
+    let server = PostgresServer::shared();
     let (other, newer) = (server.create_database(), server.create_database());
     server.sql(name_of(&other), "CREATE TABLE recipients (id TEXT)");
-    drop(open(&newer, &Options::default()).unwrap());
+    drop(open(&newer, &PostgresOptions::default()).unwrap());
     server.sql(name_of(&newer), "UPDATE campanile SET form = 4711");
     server.sql("postgres", "CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0");
     let cases = [
@@ -89,19 +89,19 @@ async fn a_database_that_is_not_ours_is_refused_in_words() {
         (server.url("ascii"), "the database's encoding is SQL_ASCII"),
     ];
     for (url, expected) in cases {
-        match open(&url, &Options::default()).err() {
+        match open(&url, &PostgresOptions::default()).err() {
             Some(StoreError::Conflict { why }) => assert!(why.starts_with(expected), "{why}"),
             other => panic!("{other:?}"),
         }
     }
-    let absent = open(&server.url("absent"), &Options::default()).err();
+    let absent = open(&server.url("absent"), &PostgresOptions::default()).err();
     assert!(matches!(absent, Some(StoreError::Database { .. })), "{absent:?}");
 }
 
 #[tokio::test]
 async fn every_row_has_its_account() {
-    let url = Server::shared().create_database();
-    let _store = open(&url, &Options::default()).unwrap();
+    let url = PostgresServer::shared().create_database();
+    let _store = open(&url, &PostgresOptions::default()).unwrap();
     let without = "SELECT string_agg(tablename, ' ' ORDER BY tablename COLLATE \"C\") FROM pg_tables \
          WHERE schemaname = 'public' AND NOT EXISTS (SELECT FROM information_schema.columns \
          WHERE table_name = tablename AND column_name = 'account')";
@@ -109,14 +109,15 @@ async fn every_row_has_its_account() {
     // its accounts.
     let expected = "accounts campanile counters folds house leases \
          ledger ledger_blocks ledger_shards ledger_snapshots names";
-    assert_eq!(Server::shared().sql(name_of(&url), without), expected);
+    assert_eq!(PostgresServer::shared().sql(name_of(&url), without), expected);
 }
 
 /// A writer that has begun and does not go on, under a lease.
 #[tokio::test]
 async fn a_lease_is_renewed_beside_a_writer_and_changes_hands_after_it() {
-    let url = Server::shared().create_database();
-    let store = Postgres::open(&url, &Options { patience: WITHIN, ..Options::default() }).unwrap();
+    let url = PostgresServer::shared().create_database();
+    let store =
+        Postgres::open(&url, &PostgresOptions { patience: WITHIN, ..PostgresOptions::default() }).unwrap();
     let LeaseTaken::Ours { epoch } = store.take_lease("engine", &holder("a"), LONG).await.unwrap() else {
         panic!("nobody else has it");
     };
@@ -136,7 +137,7 @@ async fn a_lease_is_renewed_beside_a_writer_and_changes_hands_after_it() {
     };
     let (later, ()) = futures_util::future::join(taking, writing).await;
     assert!(later > epoch);
-    assert_eq!(Server::shared().sql(name_of(&url), "SELECT folded_to FROM folds"), "7");
+    assert_eq!(PostgresServer::shared().sql(name_of(&url), "SELECT folded_to FROM folds"), "7");
     let refused = writer.begin("BEGIN", Some(&fence)).await;
     assert!(refused.is_err(), "the lease is another's");
     writer.spend();
@@ -144,8 +145,9 @@ async fn a_lease_is_renewed_beside_a_writer_and_changes_hands_after_it() {
 
 #[tokio::test]
 async fn a_writer_that_stands_still_does_not_keep_its_lease_for_ever() {
-    let url = Server::shared().create_database();
-    let store = Postgres::open(&url, &Options { patience: WITHIN, ..Options::default() }).unwrap();
+    let url = PostgresServer::shared().create_database();
+    let store =
+        Postgres::open(&url, &PostgresOptions { patience: WITHIN, ..PostgresOptions::default() }).unwrap();
     let LeaseTaken::Ours { epoch } = store.take_lease("engine", &holder("a"), SHORT).await.unwrap() else {
         panic!("nobody else has it");
     };
@@ -155,13 +157,13 @@ async fn a_writer_that_stands_still_does_not_keep_its_lease_for_ever() {
     still.simple("INSERT INTO folds VALUES ('x', 7)").await.unwrap();
     assert!(taken_when_over(&store, "b").await > epoch);
     assert!(still.simple("COMMIT").await.is_err(), "the server ended it");
-    assert_eq!(Server::shared().sql(name_of(&url), "SELECT count(*) FROM folds"), "0");
+    assert_eq!(PostgresServer::shared().sql(name_of(&url), "SELECT count(*) FROM folds"), "0");
 }
 
 #[tokio::test]
 async fn of_many_puts_of_one_recipient_by_several_processes_one_stands_whole() {
-    let url = Server::shared().create_database();
-    let stores: Vec<SharedStore> = (0..3).map(|_| open(&url, &Options::default()).unwrap()).collect();
+    let url = PostgresServer::shared().create_database();
+    let stores: Vec<SharedStore> = (0..3).map(|_| open(&url, &PostgresOptions::default()).unwrap()).collect();
     let groups: Vec<String> = (0..30).map(|n| format!("g{n}")).collect();
     let puts = groups.iter().zip(stores.iter().cycle()).map(|(group, store)| async move {
         store
@@ -184,8 +186,8 @@ async fn of_many_puts_of_one_recipient_by_several_processes_one_stands_whole() {
 
 #[tokio::test]
 async fn numbers_of_alerts_are_dense_over_several_processes() {
-    let url = Server::shared().create_database();
-    let stores: Vec<SharedStore> = (0..3).map(|_| open(&url, &Options::default()).unwrap()).collect();
+    let url = PostgresServer::shared().create_database();
+    let stores: Vec<SharedStore> = (0..3).map(|_| open(&url, &PostgresOptions::default()).unwrap()).collect();
     // Every third has an id that is taken.
     let ids = (0..90_u128).map(|n| if n % 3 == 0 { 1 } else { 100 + n });
     let accepted = ids.zip(stores.iter().cycle()).map(|(n, store)| store.accept_alert(alert(n), None));
@@ -198,8 +200,8 @@ async fn numbers_of_alerts_are_dense_over_several_processes() {
 
 #[tokio::test]
 async fn the_sweep_leaves_one_version_of_each_recipient() {
-    let url = Server::shared().create_database();
-    let store = open(&url, &Options::default()).unwrap();
+    let url = PostgresServer::shared().create_database();
+    let store = open(&url, &PostgresOptions::default()).unwrap();
     store.put_recipients(ACCOUNT, vec![member("000001", &["old"]), member("x", &["old"])]).await.unwrap();
     for round in ["1", "2", "3"] {
         import(&*store, people(9_000, round)).await.unwrap();
@@ -219,23 +221,23 @@ async fn the_sweep_leaves_one_version_of_each_recipient() {
 
 #[tokio::test]
 async fn an_import_whose_process_is_gone_is_swept_up_by_another() {
-    let url = Server::shared().create_database();
-    let gone = open(&url, &Options { sweep: false, ..Options::default() }).unwrap();
+    let url = PostgresServer::shared().create_database();
+    let gone = open(&url, &PostgresOptions { sweep: false, ..PostgresOptions::default() }).unwrap();
     gone.put_recipients(ACCOUNT, vec![person("1", "put")]).await.unwrap();
     let import = gone.begin_import(ACCOUNT, NOW).await.unwrap();
     drop(gone);
     // As it would be if the process had ended while it wrote.
-    let server = Server::shared();
+    let server = PostgresServer::shared();
     server.sql(
         name_of(&url),
         "INSERT INTO recipients SELECT account, '2', generation, 1, '{g}', '' FROM imports; \
          INSERT INTO memberships SELECT account, 'g', '2', generation FROM imports",
     );
-    let store = open(&url, &Options::default()).unwrap();
+    let store = open(&url, &PostgresOptions::default()).unwrap();
     assert_eq!(store.recipient_count(ACCOUNT).await.unwrap(), 1);
     assert!(!store.group_exists(ACCOUNT, "g").await.unwrap());
     server.sql(name_of(&url), "UPDATE imports SET seen = now() - interval '11 minutes'");
-    let other = open(&url, &Options::default()).unwrap(); // which looks at once
+    let other = open(&url, &PostgresOptions::default()).unwrap(); // which looks at once
     let left = "SELECT (SELECT count(*) FROM recipients), (SELECT count(*) FROM memberships), \
          (SELECT count(*) FROM imports)";
     until(&url, left, "1|0|0").await;
@@ -245,7 +247,7 @@ async fn an_import_whose_process_is_gone_is_swept_up_by_another() {
 
 #[tokio::test]
 async fn who_goes_through_many_rows_does_not_hold_up_an_alert() {
-    let store = fresh(&Options { connections: 2, ..Options::default() });
+    let store = fresh(&PostgresOptions { connections: 2, ..PostgresOptions::default() });
     store.put_recipients(ACCOUNT, people(300, "")).await.unwrap();
     let no = accept(&*store, 1).await;
     store.fold(deliveries::some(no, 0..20_000), 1).await.unwrap();
@@ -276,7 +278,7 @@ async fn who_goes_through_many_rows_does_not_hold_up_an_alert() {
 
 #[tokio::test]
 async fn a_callback_that_panics_takes_nothing_with_it() {
-    let store = fresh(&Options { connections: 2, ..Options::default() });
+    let store = fresh(&PostgresOptions { connections: 2, ..PostgresOptions::default() });
     store.put_recipients(ACCOUNT, people(300, "")).await.unwrap();
     for _ in 0..4 {
         let reading = SharedStore::clone(&store);
@@ -289,8 +291,8 @@ async fn a_callback_that_panics_takes_nothing_with_it() {
 
 #[tokio::test]
 async fn what_was_asked_before_closing_is_answered_truly() {
-    let url = Server::shared().create_database();
-    let store = open(&url, &Options::default()).unwrap();
+    let url = PostgresServer::shared().create_database();
+    let store = open(&url, &PostgresOptions::default()).unwrap();
     let asked: Vec<_> = (1..100)
         .map(|n| {
             let store = SharedStore::clone(&store);
@@ -310,19 +312,19 @@ async fn what_was_asked_before_closing_is_answered_truly() {
     assert_eq!(store.folded_to().await, Err(StoreError::Closed));
     assert_eq!(store.scan_recipients(ACCOUNT, &mut |_| true), Err(StoreError::Closed));
     drop(store);
-    let store = open(&url, &Options::default()).unwrap();
+    let store = open(&url, &PostgresOptions::default()).unwrap();
     assert_eq!(store.alerts_before(ACCOUNT, None, 1_000).await.unwrap().len(), accepted);
 }
 
 #[tokio::test]
 async fn a_damaged_row_is_named_and_the_others_are_read() {
-    let url = Server::shared().create_database();
-    let store = open(&url, &Options::default()).unwrap();
+    let url = PostgresServer::shared().create_database();
+    let store = open(&url, &PostgresOptions::default()).unwrap();
     store.put_recipients(ACCOUNT, people(3, "")).await.unwrap();
     let no = accept(&*store, 1).await;
     let damage =
         "UPDATE recipients SET body = '\\xff00' WHERE id = '000001'; UPDATE alerts SET state = 'nowhere'";
-    Server::shared().sql(name_of(&url), damage);
+    PostgresServer::shared().sql(name_of(&url), damage);
     assert!(store.recipient(ACCOUNT, "000002").await.unwrap().is_some());
     let damaged = [
         store.recipient(ACCOUNT, "000001").await.map(|_| ()),
@@ -336,7 +338,7 @@ async fn a_damaged_row_is_named_and_the_others_are_read() {
 
 #[tokio::test]
 async fn what_postgresql_cannot_keep_is_kept_otherwise() {
-    let store = fresh(&Options::default());
+    let store = fresh(&PostgresOptions::default());
     let no = accept(&*store, 1).await;
     let mut rows = deliveries::some(no, 0..1);
     rows[0].detail = "a\0b".to_owned();

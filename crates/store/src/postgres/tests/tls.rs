@@ -1,6 +1,6 @@
 //! TLS to a server that has it.
 
-use super::{Options, Server, open};
+use super::{PostgresOptions, PostgresServer, open};
 use crate::StoreError;
 use crate::conformance::alerts::accept;
 use rcgen::{CertificateParams, KeyPair};
@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
 /// A file in the server's folder that is the server's alone.
-fn give(server: &Server, name: &str, content: &str) {
+fn give(server: &PostgresServer, name: &str, content: &str) {
     let data = server.data();
     let owner = fs::metadata(&data).unwrap();
     let path = data.join(name);
@@ -50,7 +50,7 @@ async fn a_server_is_believed_as_far_as_was_asked() {
         (&format!("verify-full&sslrootcert={ours}"), "t"),
     ];
     for (n, (mode, encrypted)) in (1..).zip(believed) {
-        let store = open(&format!("{url}?sslmode={mode}"), &Options::default()).unwrap();
+        let store = open(&format!("{url}?sslmode={mode}"), &PostgresOptions::default()).unwrap();
         accept(&*store, n).await;
         assert_eq!(server.sql("postgres", &with_tls), encrypted, "{mode}");
         store.close().await.unwrap();
@@ -59,7 +59,7 @@ async fn a_server_is_believed_as_far_as_was_asked() {
             tokio::task::yield_now().await;
         }
     }
-    let impatient = Options { patience: std::time::Duration::ZERO, ..Options::default() };
+    let impatient = PostgresOptions { patience: std::time::Duration::ZERO, ..PostgresOptions::default() };
     let unbelieved = [
         "verify-full".to_owned(),
         format!("verify-full&sslrootcert={another}"),

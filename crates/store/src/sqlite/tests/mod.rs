@@ -2,7 +2,7 @@
 
 mod own;
 
-use super::{Options, open};
+use super::{SqliteOptions, open};
 use crate::{SharedStore, conformance};
 use tempfile::TempDir;
 
@@ -14,7 +14,7 @@ macro_rules! cases {
             $(#[tokio::test]
             async fn $case() {
                 for sweep in [true, false] {
-                    let (_folder, store) = super::fresh(&super::Options { sweep, ..super::Options::default() });
+                    let (_folder, store) = super::fresh(&super::SqliteOptions { sweep, ..super::SqliteOptions::default() });
                     super::conformance::$module::$case(&*store).await;
                     store.close().await.unwrap();
                 }
@@ -28,12 +28,12 @@ conformance::all_cases!(cases);
 #[tokio::test]
 async fn a_reader_sees_an_import_whole_or_not_at_all() {
     for sweep in [true, false] {
-        let (_folder, store) = fresh(&Options { sweep, ..Options::default() });
+        let (_folder, store) = fresh(&SqliteOptions { sweep, ..SqliteOptions::default() });
         conformance::imports::a_reader_sees_an_import_whole_or_not_at_all(store.clone()).await;
     }
 }
 
-fn fresh(options: &Options) -> (TempDir, SharedStore) {
+fn fresh(options: &SqliteOptions) -> (TempDir, SharedStore) {
     let folder = folder();
     let store = open(&folder.path().join("test.db"), options).unwrap();
     (folder, store)

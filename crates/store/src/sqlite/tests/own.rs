@@ -5,7 +5,7 @@ use super::{folder, fresh};
 use crate::conformance::alerts::accept;
 use crate::conformance::recipients::{members, scan};
 use crate::conformance::{ACCOUNT, alert, deliveries, member, person};
-use crate::sqlite::Options;
+use crate::sqlite::SqliteOptions;
 use crate::{Accepted, Recipients, SharedStore, Store, StoreError};
 use records::{Alert, AlertState, Recipient, Timestamp};
 use rusqlite::Connection;
@@ -29,7 +29,7 @@ async fn import(store: &dyn Store, rows: Vec<Recipient>) -> Result<u64, StoreErr
 #[tokio::test]
 async fn an_alert_is_not_queued_behind_an_import() {
     const ROWS: usize = 30_000;
-    let (_folder, store) = fresh(&Options::default());
+    let (_folder, store) = fresh(&SqliteOptions::default());
     let import = store.begin_import(ACCOUNT, NOW).await.unwrap();
     store.stage(import, people(ROWS, "")).await.unwrap();
     let order = Mutex::new(Vec::new());
@@ -52,7 +52,7 @@ async fn an_alert_is_not_queued_behind_an_import() {
 
 #[tokio::test]
 async fn a_refused_change_does_not_touch_its_neighbours() {
-    let (_folder, store) = fresh(&Options::default());
+    let (_folder, store) = fresh(&SqliteOptions::default());
     accept(&*store, 1).await;
     // All wait at once, so that they share a batch; every third has an id that is taken.
     let all = (0..90_u128).map(|n| store.accept_alert(alert(if n % 3 == 0 { 1 } else { 100 + n }), None));
@@ -81,7 +81,7 @@ fn copy_of_files(from: &Path) -> tempfile::TempDir {
 
 #[tokio::test]
 async fn after_a_crash_all_that_was_answered_is_there_and_staged_rows_are_not() {
-    let (folder, store) = fresh(&Options { sweep: false, ..Options::default() });
+    let (folder, store) = fresh(&SqliteOptions { sweep: false, ..SqliteOptions::default() });
     store.put_recipients(ACCOUNT, people(10, "put")).await.unwrap();
     import(&*store, people(5, "first")).await.unwrap();
     let staged = store.begin_import(ACCOUNT, NOW).await.unwrap();
@@ -91,7 +91,7 @@ async fn after_a_crash_all_that_was_answered_is_there_and_staged_rows_are_not() 
     store.set_alert_state(no, AlertState::Running, 2, "", NOW).await.unwrap();
 
     let copy = copy_of_files(folder.path());
-    let again = open(&copy.path().join("test.db"), &Options::default()).unwrap();
+    let again = open(&copy.path().join("test.db"), &SqliteOptions::default()).unwrap();
     assert_eq!(scan(&*again, ACCOUNT).len(), 10);
     assert_eq!(again.recipient(ACCOUNT, "000004").await.unwrap().unwrap().0.name, "first");
     assert_eq!(again.recipient(ACCOUNT, "000005").await.unwrap().unwrap().0.name, "put");
@@ -107,7 +107,7 @@ async fn after_a_crash_all_that_was_answered_is_there_and_staged_rows_are_not() 
 async fn an_import_cut_short_while_it_is_written_is_swept_up_at_the_next_start() {
     let folder = folder();
     let file = folder.path().join("test.db");
-    let store = open(&file, &Options::default()).unwrap();
+    let store = open(&file, &SqliteOptions::default()).unwrap();
     store.put_recipients(ACCOUNT, people(3, "put")).await.unwrap();
     let import = store.begin_import(ACCOUNT, NOW).await.unwrap();
     store.stage(import, people(30_000, "import")).await.unwrap();
@@ -123,7 +123,7 @@ async fn an_import_cut_short_while_it_is_written_is_swept_up_at_the_next_start()
     drop(store);
     assert!(count(&file, "recipients") > 3, "some rows were written");
 
-    let store = Sqlite::open(&file, &Options::default()).unwrap();
+    let store = Sqlite::open(&file, &SqliteOptions::default()).unwrap();
     assert_eq!(store.recipient_count(ACCOUNT).await.unwrap(), 3);
     store.sweep.wait_until_done();
     assert_eq!([count(&file, "recipients"), count(&file, "memberships"), count(&file, "imports")], [3, 3, 0]);
@@ -133,7 +133,7 @@ async fn an_import_cut_short_while_it_is_written_is_swept_up_at_the_next_start()
 async fn the_sweep_leaves_one_version_of_each_recipient() {
     let folder = folder();
     let file = folder.path().join("test.db");
-    let store = Sqlite::open(&file, &Options::default()).unwrap();
+    let store = Sqlite::open(&file, &SqliteOptions::default()).unwrap();
     store.put_recipients(ACCOUNT, vec![member("000001", &["old"]), member("x", &["old"])]).await.unwrap();
     for round in ["1", "2", "3"] {
         import(&store, people(5_000, round)).await.unwrap();
@@ -163,7 +163,7 @@ fn count(file: &Path, table: &str) -> i64 {
 
 #[tokio::test]
 async fn a_full_disk_is_said_and_nothing_of_the_change_is_made() {
-    let (folder, store) = fresh(&Options { pages_max: Some(120), ..Options::default() });
+    let (folder, store) = fresh(&SqliteOptions { pages_max: Some(120), ..SqliteOptions::default() });
     let no = accept(&*store, 1).await;
     let mut put = 0;
     let full = loop {
@@ -194,14 +194,14 @@ async fn a_full_disk_is_said_and_nothing_of_the_change_is_made() {
     store.close().await.unwrap();
     drop(store);
 
-    let store = open(&folder.path().join("test.db"), &Options::default()).unwrap();
+    let store = open(&folder.path().join("test.db"), &SqliteOptions::default()).unwrap();
     assert_eq!(store.recipient_count(ACCOUNT).await.unwrap(), put as u64);
     assert_eq!(accept(&*store, 99).await.0, no.0 + 1);
 }
 
 #[tokio::test]
 async fn a_long_read_does_not_hold_up_writers() {
-    let (folder, store) = fresh(&Options { log_pages: 160, ..Options::default() });
+    let (folder, store) = fresh(&SqliteOptions { log_pages: 160, ..SqliteOptions::default() });
     import(&*store, people(3_000, "0")).await.unwrap();
     let (reading, go_on) = (SharedStore::clone(&store), std::sync::mpsc::channel::<()>());
     let (began, begun) = tokio::sync::oneshot::channel();
@@ -236,7 +236,7 @@ async fn a_long_read_does_not_hold_up_writers() {
 
 #[tokio::test]
 async fn what_was_asked_before_closing_is_answered_truly() {
-    let (folder, store) = fresh(&Options::default());
+    let (folder, store) = fresh(&SqliteOptions::default());
     let asked: Vec<_> = (1..200)
         .map(|n| {
             let store = SharedStore::clone(&store);
@@ -256,20 +256,20 @@ async fn what_was_asked_before_closing_is_answered_truly() {
     assert_eq!(store.folded_to().await, Err(StoreError::Closed));
     assert_eq!(store.scan_recipients(ACCOUNT, &mut |_| true), Err(StoreError::Closed));
     drop(store);
-    let store = open(&folder.path().join("test.db"), &Options::default()).unwrap();
+    let store = open(&folder.path().join("test.db"), &SqliteOptions::default()).unwrap();
     assert_eq!(store.alerts_before(ACCOUNT, None, 1_000).await.unwrap().len(), accepted);
 }
 
 #[tokio::test]
 async fn one_process_has_a_database_open() {
-    let (folder, store) = fresh(&Options::default());
+    let (folder, store) = fresh(&SqliteOptions::default());
     let file = folder.path().join("test.db");
-    match open(&file, &Options::default()).err() {
+    match open(&file, &SqliteOptions::default()).err() {
         Some(StoreError::Conflict { why }) => assert!(why.starts_with("another process has "), "{why}"),
         other => panic!("{other:?}"),
     }
     store.close().await.unwrap();
-    assert!(open(&file, &Options::default()).is_ok());
+    assert!(open(&file, &SqliteOptions::default()).is_ok());
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn a_database_that_is_not_ours_is_refused_in_words() {
         path
     };
     let ours = folder.path().join("ours.db");
-    drop(open(&ours, &Options::default()).unwrap());
+    drop(open(&ours, &SqliteOptions::default()).unwrap());
     Connection::open(&ours).unwrap().pragma_update(None, "user_version", 4_711).unwrap();
     let newer = format!(
         "the database {} was written by a newer version of campanile: its form is 4711, this one reads forms up to",
@@ -294,20 +294,20 @@ fn a_database_that_is_not_ours_is_refused_in_words() {
         (file("plain.db", "CREATE TABLE recipients (id TEXT)"), another()),
     ];
     for (path, expected) in cases {
-        match open(&path, &Options::default()).err() {
+        match open(&path, &SqliteOptions::default()).err() {
             Some(StoreError::Conflict { why }) => assert!(why.starts_with(&expected), "{why}"),
             other => panic!("{other:?}"),
         }
     }
     std::fs::write(folder.path().join("text.db"), "no database at all, only some text".repeat(100)).unwrap();
-    let text = open(&folder.path().join("text.db"), &Options::default()).err();
+    let text = open(&folder.path().join("text.db"), &SqliteOptions::default()).err();
     assert!(matches!(text, Some(StoreError::Database { .. })), "{text:?}");
-    assert!(open(&folder.path().join("no/such/folder.db"), &Options::default()).is_err());
+    assert!(open(&folder.path().join("no/such/folder.db"), &SqliteOptions::default()).is_err());
 }
 
 #[test]
 fn every_row_has_its_account() {
-    let (folder, store) = fresh(&Options::default());
+    let (folder, store) = fresh(&SqliteOptions::default());
     drop(store);
     let connection = Connection::open(folder.path().join("test.db")).unwrap();
     let mut tables = connection
@@ -330,7 +330,7 @@ fn every_row_has_its_account() {
 
 #[tokio::test]
 async fn a_damaged_row_is_named_and_the_others_are_read() {
-    let (folder, store) = fresh(&Options::default());
+    let (folder, store) = fresh(&SqliteOptions::default());
     store.put_recipients(ACCOUNT, people(3, "")).await.unwrap();
     let no = accept(&*store, 1).await;
     Connection::open(folder.path().join("test.db"))
@@ -352,7 +352,7 @@ async fn a_damaged_row_is_named_and_the_others_are_read() {
 
 #[tokio::test]
 async fn imports_at_a_time_are_bounded() {
-    let (_folder, store) = fresh(&Options::default());
+    let (_folder, store) = fresh(&SqliteOptions::default());
     let mut begun = Vec::new();
     let refused = loop {
         match store.begin_import(ACCOUNT, NOW).await {

@@ -1,6 +1,6 @@
 //! Alerts as public authorities issued them, with every fault they have.
 
-use crate::{MsgType, Reading, ResponseType, Severity, Status, Timestamp, Version, read};
+use crate::{CapVersion, MsgType, ParsedAlert, ResponseType, Severity, Status, Timestamp, read};
 
 const ALERTSWISS: &[u8] = include_bytes!("../../../testdata/kde-alertswiss-5.xml");
 const IRELAND: &[u8] = include_bytes!("../../../testdata/kde-ireland-smallcraft.xml");
@@ -8,7 +8,7 @@ const ISRAEL: &[u8] = include_bytes!("../../../testdata/kde-israel-he.xml");
 const MACAO: &[u8] = include_bytes!("../../../testdata/kde-macao-monsoon.xml");
 const NOAA: &[u8] = include_bytes!("../../../testdata/kde-noaa-bde6.xml");
 
-fn listed(reading: &Reading) -> Vec<String> {
+fn listed(reading: &ParsedAlert) -> Vec<String> {
     reading.problems.iter().map(|problem| format!("{} {}", problem.path, problem.rule)).collect()
 }
 
@@ -34,7 +34,7 @@ fn alertswiss_leaves_out_category_and_certainty_and_repeats_the_instruction() {
     );
     assert_eq!(
         (alert.status, alert.msg_type, reading.version),
-        (Some(Status::Actual), Some(MsgType::Alert), Version::V1_2)
+        (Some(Status::Actual), Some(MsgType::Alert), CapVersion::V1_2)
     );
     assert_eq!(alert.references[0].sent, Timestamp::parse("2025-05-20T12:41:48+02:00"));
     let info = &alert.infos[0];

@@ -34,19 +34,19 @@ fn wrapped(content: &str) -> String {
     format!("<alert xmlns=\"urn:oasis:names:tc:emergency:cap:1.2\">{content}</alert>")
 }
 
-fn with_header(header: &str) -> Reading {
+fn with_header(header: &str) -> ParsedAlert {
     read(wrapped(&format!("{header}<info>{INFO}</info>")).as_bytes()).unwrap()
 }
 
-fn with_info(info: &str) -> Reading {
+fn with_info(info: &str) -> ParsedAlert {
     read(wrapped(&format!("{HEADER}<info>{info}</info>")).as_bytes()).unwrap()
 }
 
-fn with_area(area: &str) -> Reading {
+fn with_area(area: &str) -> ParsedAlert {
     with_info(&format!("{INFO}<area><areaDesc>x</areaDesc>{area}</area>"))
 }
 
-fn listed(reading: &Reading) -> Vec<String> {
+fn listed(reading: &ParsedAlert) -> Vec<String> {
     reading.problems.iter().map(|problem| format!("{} {}", problem.path, problem.rule)).collect()
 }
 
@@ -163,13 +163,13 @@ fn a_polygon_of_many_vertices_is_listed_and_not_cut() {
 #[test]
 fn older_versions_and_missing_namespaces_are_read_up() {
     let reading = read(VERSION_1_0.as_bytes()).unwrap();
-    assert_eq!((reading.version, listed(&reading)), (Version::V1_0, vec![]));
+    assert_eq!((reading.version, listed(&reading)), (CapVersion::V1_0, vec![]));
     let info = &reading.alert.infos[0];
     assert_eq!((info.certainty, info.event_codes[0].name.as_str()), (Certainty::Likely, "same"));
     assert_eq!(info.areas[0].geocodes[0].value, "006109");
 
     let v1_1 = wrapped(&format!("{HEADER}<info>{INFO}</info>")).replace("cap:1.2", "cap:1.1");
-    assert_eq!(read(v1_1.as_bytes()).unwrap().version, Version::V1_1);
+    assert_eq!(read(v1_1.as_bytes()).unwrap().version, CapVersion::V1_1);
     for namespace in ["", "urn:oasis:names:tc:emergency:cap:1.3"] {
         let other = wrapped(&format!("{HEADER}<info>{INFO}</info>"))
             .replace("urn:oasis:names:tc:emergency:cap:1.2", namespace);

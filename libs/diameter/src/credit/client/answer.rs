@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// What came for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum CreditAnswer {
     /// It succeeded.
     Success(Grant),
     /// 'Temporary error': DIAMETER_TOO_BUSY, DIAMETER_UNABLE_TO_DELIVER or DIAMETER_LOOP_DETECTED.
@@ -55,21 +55,21 @@ pub enum FinalUnitAction {
     RestrictAccess,
 }
 
-impl Answer {
+impl CreditAnswer {
     /// Classifies an answer. What it says in Multiple-Services-Credit-Control counts as if it stood at the
     /// top; the units are the caller's to read.
     #[must_use]
-    pub fn read(message: &Message<'_>) -> Answer {
+    pub fn read(message: &Message<'_>) -> CreditAnswer {
         let result_code = message.find(avp::RESULT_CODE).and_then(|avp| avp.u32().ok()).unwrap_or(0);
         match result_code {
             result_code::TOO_BUSY | result_code::UNABLE_TO_DELIVER | result_code::LOOP_DETECTED => {
-                Answer::Temporary { result_code }
+                CreditAnswer::Temporary { result_code }
             }
-            result_code::END_USER_SERVICE_DENIED | result_code::CREDIT_LIMIT_REACHED => Answer::Denied,
-            result_code::USER_UNKNOWN => Answer::UserUnknown,
-            result_code::CREDIT_CONTROL_NOT_APPLICABLE => Answer::NotApplicable,
-            code if result_code::is_success(code) => Answer::Success(Grant::read(message.avps())),
-            result_code => Answer::Failed { result_code },
+            result_code::END_USER_SERVICE_DENIED | result_code::CREDIT_LIMIT_REACHED => CreditAnswer::Denied,
+            result_code::USER_UNKNOWN => CreditAnswer::UserUnknown,
+            result_code::CREDIT_CONTROL_NOT_APPLICABLE => CreditAnswer::NotApplicable,
+            code if result_code::is_success(code) => CreditAnswer::Success(Grant::read(message.avps())),
+            result_code => CreditAnswer::Failed { result_code },
         }
     }
 }

@@ -4,9 +4,9 @@
 //! - [`session`]: credit control by sessions; the first interrogation by a CCR, or within an AA request.
 //! - [`one_time`]: one-time events: debits, refunds, enquiries; and requests that were stored.
 //!
-//! Both are pure: what happened goes in with the moment, [`Step`]s and a deadline come out. They write no
-//! message: that is whoever knows the service, with the `CC-Request-Number` that a step names. Answers are
-//! classified by [`Answer::read`].
+//! Both are pure: an event goes in with the time, [`ClientAction`]s and a deadline come out. They write no
+//! message: the caller, which has the service's parameters, does, with the `CC-Request-Number` of the action.
+//! Answers are classified by [`CreditAnswer::read`].
 
 mod answer;
 pub mod one_time;
@@ -15,7 +15,7 @@ pub mod session;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Answer, FinalUnitAction, Grant};
+pub use answer::{CreditAnswer, FinalUnitAction, Grant};
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub const TX_DEFAULT: Duration = Duration::from_secs(10);
 
 /// What the client is to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ClientAction {
     /// Send an AA request with credit-control AVPs.
     SendAaRequest,
     /// Send a CCR INITIAL_REQUEST with this CC-Request-Number.
@@ -63,4 +63,4 @@ pub enum Step {
 }
 
 /// Steps of one event, in their order.
-pub type Steps = Vec<Step>;
+pub type Steps = Vec<ClientAction>;

@@ -1,25 +1,25 @@
 //! One-time events: the table "CLIENT, EVENT BASED" of RFC 8506 section 7.
 
-use super::{Answer, Step, Steps, TX_DEFAULT};
+use super::{ClientAction, CreditAnswer, Steps, TX_DEFAULT};
 use crate::credit::{DebitingFailureHandling, RequestedAction};
 use std::time::{Duration, Instant};
 
 /// What happened, besides Tx.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum OneTimeEvent {
     /// Client or device requests a one-time service.
     Start,
     /// A request is in storage, and there is a peer to send it to.
     Stored,
     /// The answer came.
-    Answer(Answer),
+    Answer(CreditAnswer),
     /// 'Failure to send': no peer, or the request's own time is over.
     FailureToSend,
 }
 
 /// How an event is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct OneTimeConfig {
     /// What is asked for.
     pub requested_action: RequestedAction,
     /// Tx.
@@ -30,18 +30,18 @@ pub struct Config {
     pub has_alternative: bool,
 }
 
-impl Config {
+impl OneTimeConfig {
     /// The defaults.
     #[must_use]
     pub fn new(requested_action: RequestedAction) -> Self {
         let failure_handling = DebitingFailureHandling::TerminateOrBuffer;
-        Config { requested_action, tx: TX_DEFAULT, failure_handling, has_alternative: false }
+        OneTimeConfig { requested_action, tx: TX_DEFAULT, failure_handling, has_alternative: false }
     }
 }
 
 /// Where an event stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum OneTimeState {
     /// Nothing is asked.
     Idle,
     /// Waits for the answer.
@@ -56,8 +56,8 @@ pub enum State {
 /// One event of the client's.
 #[derive(Clone, Copy, Debug)]
 pub struct OneTime {
-    config: Config,
-    state: State,
+    config: OneTimeConfig,
+    state: OneTimeState,
     /// The request went to an alternative server already.
     is_moved: bool,
 }
@@ -65,13 +65,13 @@ pub struct OneTime {
 impl OneTime {
     /// An idle one.
     #[must_use]
-    pub fn new(config: Config) -> Self {
-        OneTime { config, state: State::Idle, is_moved: false }
+    pub fn new(config: OneTimeConfig) -> Self {
+        OneTime { config, state: OneTimeState::Idle, is_moved: false }
     }
 
     /// Where it stands.
     #[must_use]
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> OneTimeState {
         self.state
     }
 
@@ -79,45 +79,52 @@ impl OneTime {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
-            State::PendingE { tx } => tx,
-            State::Idle | State::PendingB => None,
+            OneTimeState::PendingE { tx } => tx,
+            OneTimeState::Idle | OneTimeState::PendingB => None,
         }
     }
 
     /// Something happened: what to do. What no row names changes nothing, and gives no step.
-    pub fn handle(&mut self, event: Event, now: Instant) -> Steps {
+    pub fn handle(&mut self, event: OneTimeEvent, now: Instant) -> Steps {
         let mut steps = Steps::new();
         self.state = match (self.state, event) {
             // Idle | Client or device requests a one-time service | Send CC event req., Start Tx | PendingE
-            (State::Idle, Event::Start) => {
-                steps.push(Step::SendEvent);
+            (OneTimeState::Idle, OneTimeEvent::Start) => {
+                steps.push(ClientAction::SendEvent);
                 self.is_moved = false;
-                State::PendingE { tx: Some(now + self.config.tx) }
+                OneTimeState::PendingE { tx: Some(now + self.config.tx) }
             }
             // Idle | Request in storage | Send stored request | PendingB
-            (State::Idle, Event::Stored) => {
-                steps.push(Step::SendStored);
-                State::PendingB
+            (OneTimeState::Idle, OneTimeEvent::Stored) => {
+                steps.push(ClientAction::SendStored);
+                OneTimeState::PendingB
             }
-            (State::PendingE { .. }, Event::Answer(_) | Event::FailureToSend) if self.moves(event) => {
-                steps.push(Step::SendElsewhere { is_retransmit: event == Event::FailureToSend });
+            (OneTimeState::PendingE { .. }, OneTimeEvent::Answer(_) | OneTimeEvent::FailureToSend)
+                if self.moves(event) =>
+            {
+                steps.push(ClientAction::SendElsewhere {
+                    is_retransmit: event == OneTimeEvent::FailureToSend,
+                });
                 self.state
             }
-            (State::PendingE { tx }, Event::Answer(answer)) => {
+            (OneTimeState::PendingE { tx }, OneTimeEvent::Answer(answer)) => {
                 steps.extend(self.answered(answer, tx.is_some()));
-                State::Idle
+                OneTimeState::Idle
             }
-            (State::PendingE { .. }, Event::FailureToSend) => {
+            (OneTimeState::PendingE { .. }, OneTimeEvent::FailureToSend) => {
                 steps.push(self.not_sent());
-                State::Idle
+                OneTimeState::Idle
             }
             // PendingB | Failure to send or temporary error | | Idle
-            (State::PendingB, Event::FailureToSend | Event::Answer(Answer::Temporary { .. })) => State::Idle,
+            (
+                OneTimeState::PendingB,
+                OneTimeEvent::FailureToSend | OneTimeEvent::Answer(CreditAnswer::Temporary { .. }),
+            ) => OneTimeState::Idle,
             // PendingB | Successful CC answer received | Delete request | Idle
             // PendingB | Failed CC answer received | Delete request | Idle
-            (State::PendingB, Event::Answer(_)) => {
-                steps.push(Step::DeleteRequest);
-                State::Idle
+            (OneTimeState::PendingB, OneTimeEvent::Answer(_)) => {
+                steps.push(ClientAction::DeleteRequest);
+                OneTimeState::Idle
             }
             (state, _) => state,
         };
@@ -126,7 +133,7 @@ impl OneTime {
 
     /// Acts on Tx if it is due at `now`. Early and needless calls do no harm.
     pub fn handle_timeout(&mut self, now: Instant) -> Steps {
-        let State::PendingE { tx: Some(tx) } = self.state else {
+        let OneTimeState::PendingE { tx: Some(tx) } = self.state else {
             return Steps::new();
         };
         if tx > now {
@@ -134,15 +141,19 @@ impl OneTime {
         }
         let (next, step) = match self.config.requested_action {
             // PendingE | Tx expired; requested action DIRECT_DEBITING | Grant service to end user | PendingE
-            RequestedAction::DirectDebiting => (State::PendingE { tx: None }, Step::GrantService),
+            RequestedAction::DirectDebiting => {
+                (OneTimeState::PendingE { tx: None }, ClientAction::GrantService)
+            }
             // PendingE | Failure to send or Tx expired; requested action REFUND_ACCOUNT | Store request with
             // T-flag | Idle
-            RequestedAction::RefundAccount => (State::Idle, Step::Store { is_retransmit: true }),
+            RequestedAction::RefundAccount => {
+                (OneTimeState::Idle, ClientAction::Store { is_retransmit: true })
+            }
             // PendingE | Failure to send, temporary error, failed CC event answer received, or Tx expired;
             // requested
             //          | action CHECK_BALANCE or PRICE_ENQUIRY | Indicate service error | Idle
             RequestedAction::CheckBalance | RequestedAction::PriceEnquiry => {
-                (State::Idle, Step::IndicateError)
+                (OneTimeState::Idle, ClientAction::IndicateError)
             }
         };
         self.state = next;
@@ -150,84 +161,95 @@ impl OneTime {
     }
 
     /// Section 6.5: once, where there is an alternative server; enquiries too, as their user still waits.
-    fn moves(&mut self, event: Event) -> bool {
-        let is_failure = matches!(event, Event::FailureToSend | Event::Answer(Answer::Temporary { .. }));
+    fn moves(&mut self, event: OneTimeEvent) -> bool {
+        let is_failure = matches!(
+            event,
+            OneTimeEvent::FailureToSend | OneTimeEvent::Answer(CreditAnswer::Temporary { .. })
+        );
         let moves = is_failure && self.config.has_alternative && !self.is_moved;
         self.is_moved |= moves;
         moves
     }
 
-    fn answered(&self, answer: Answer, is_tx_running: bool) -> &'static [Step] {
+    fn answered(&self, answer: CreditAnswer, is_tx_running: bool) -> &'static [ClientAction] {
         // PendingE | Successful CC event answer received | Grant service to end user | Idle
-        if matches!(answer, Answer::Success(_)) {
-            return &[Step::GrantService];
+        if matches!(answer, CreditAnswer::Success(_)) {
+            return &[ClientAction::GrantService];
         }
-        let is_temporary = matches!(answer, Answer::Temporary { .. });
+        let is_temporary = matches!(answer, CreditAnswer::Temporary { .. });
         match self.config.requested_action {
             // PendingE | Failure to send, temporary error, failed CC event answer received, or Tx expired;
             // requested
             //          | action CHECK_BALANCE or PRICE_ENQUIRY | Indicate service error | Idle
-            RequestedAction::CheckBalance | RequestedAction::PriceEnquiry => &[Step::IndicateError],
+            RequestedAction::CheckBalance | RequestedAction::PriceEnquiry => &[ClientAction::IndicateError],
             // PendingE | Temporary error, and requested action REFUND_ACCOUNT | Store request | Idle
-            RequestedAction::RefundAccount if is_temporary => &[Step::Store { is_retransmit: false }],
+            RequestedAction::RefundAccount if is_temporary => &[ClientAction::Store { is_retransmit: false }],
             // PendingE | Failed CC event answer received; requested action REFUND_ACCOUNT | Indicate service
             // error and
             //          | delete request | Idle
-            RequestedAction::RefundAccount => &[Step::IndicateError, Step::DeleteRequest],
+            RequestedAction::RefundAccount => &[ClientAction::IndicateError, ClientAction::DeleteRequest],
             RequestedAction::DirectDebiting => self.debit_answered(answer, is_tx_running),
         }
     }
 
-    fn debit_answered(&self, answer: Answer, is_tx_running: bool) -> &'static [Step] {
+    fn debit_answered(&self, answer: CreditAnswer, is_tx_running: bool) -> &'static [ClientAction] {
         let continues = self.config.failure_handling == DebitingFailureHandling::Continue;
         match answer {
             // PendingE | CC event answer received with result code END_USER_SERVICE_DENIED or USER_UNKNOWN
             // and Tx running |
             //          | Terminate end user's service | Idle
-            Answer::Denied | Answer::UserUnknown if is_tx_running => &[Step::TerminateService],
+            CreditAnswer::Denied | CreditAnswer::UserUnknown if is_tx_running => {
+                &[ClientAction::TerminateService]
+            }
             // PendingE | CC event answer received with result code CREDIT_CONTROL_NOT_APPLICABLE; requested
             // action
             //          | DIRECT_DEBITING | Grant service to end user | Idle
-            Answer::NotApplicable => &[Step::GrantService],
+            CreditAnswer::NotApplicable => &[ClientAction::GrantService],
             // PendingE | Temporary error; requested action DIRECT_DEBITING; DDFH equal to
             // TERMINATE_OR_BUFFER; Tx expired |
             //          | Store request | Idle
-            Answer::Temporary { .. } if !continues && !is_tx_running => {
-                &[Step::Store { is_retransmit: false }]
+            CreditAnswer::Temporary { .. } if !continues && !is_tx_running => {
+                &[ClientAction::Store { is_retransmit: false }]
             }
             // PendingE | Failed answer or answer received with result code END_USER_SERVICE_DENIED or
             // USER_UNKNOWN;
             //          | requested action DIRECT_DEBITING; Tx expired | | Idle
-            Answer::Denied | Answer::UserUnknown | Answer::Failed { .. } if !is_tx_running => &[],
+            CreditAnswer::Denied | CreditAnswer::UserUnknown | CreditAnswer::Failed { .. }
+                if !is_tx_running =>
+            {
+                &[]
+            }
             // PendingE | Failure to send, temporary error, or failed CC event answer received; requested
             // action
             //          | DIRECT_DEBITING; DDFH equal to CONTINUE | Grant service to end user | Idle
-            _ if continues => &[Step::GrantService],
+            _ if continues => &[ClientAction::GrantService],
             // PendingE | Failed CC event answer received or temporary error; requested action
             // DIRECT_DEBITING; DDFH equal to
             //          | TERMINATE_OR_BUFFER and Tx running | Terminate end user's service | Idle
-            _ => &[Step::TerminateService],
+            _ => &[ClientAction::TerminateService],
         }
     }
 
-    fn not_sent(&self) -> Step {
+    fn not_sent(&self) -> ClientAction {
         match (self.config.requested_action, self.config.failure_handling) {
             // PendingE | Failure to send, temporary error, or failed CC event answer received; requested
             // action
             //          | DIRECT_DEBITING; DDFH equal to CONTINUE | Grant service to end user | Idle
-            (RequestedAction::DirectDebiting, DebitingFailureHandling::Continue) => Step::GrantService,
+            (RequestedAction::DirectDebiting, DebitingFailureHandling::Continue) => {
+                ClientAction::GrantService
+            }
             // PendingE | Failure to send; requested action DIRECT_DEBITING; DDFH equal to TERMINATE_OR_BUFFER
             // |
             //          | Store request with T-flag | Idle
             // PendingE | Failure to send or Tx expired; requested action REFUND_ACCOUNT | Store request with
             // T-flag | Idle
             (RequestedAction::DirectDebiting | RequestedAction::RefundAccount, _) => {
-                Step::Store { is_retransmit: true }
+                ClientAction::Store { is_retransmit: true }
             }
             // PendingE | Failure to send, temporary error, failed CC event answer received, or Tx expired;
             // requested
             //          | action CHECK_BALANCE or PRICE_ENQUIRY | Indicate service error | Idle
-            (RequestedAction::CheckBalance | RequestedAction::PriceEnquiry, _) => Step::IndicateError,
+            (RequestedAction::CheckBalance | RequestedAction::PriceEnquiry, _) => ClientAction::IndicateError,
         }
     }
 }

@@ -1,18 +1,18 @@
 //! Credit control by sessions: the tables "CLIENT, SESSION BASED" of RFC 8506 section 7, a type per state, a
 //! method per row.
 
-use super::{Answer, FinalUnitAction, Grant, Step, Steps, TX_DEFAULT};
+use super::{ClientAction, CreditAnswer, FinalUnitAction, Grant, Steps, TX_DEFAULT};
 use crate::credit::FailureHandling;
 use crate::result_code;
 use std::time::{Duration, Instant};
 
 /// What happened, besides answers and timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum SessionEvent {
     /// Client or device requests access or service.
     Start,
     /// The answer to the last request.
-    Answer(Answer),
+    Answer(CreditAnswer),
     /// 'Failure to send': no peer, or the request's own time is over (120 s, say), after failover below was
     /// tried.
     FailureToSend,
@@ -28,7 +28,7 @@ pub enum Event {
 
 /// How a session begins, and is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct SessionConfig {
     /// Tx.
     pub tx: Duration,
     /// CCFH, until an answer says another.
@@ -41,9 +41,9 @@ pub struct Config {
     pub is_first_by_aa: bool,
 }
 
-impl Default for Config {
+impl Default for SessionConfig {
     fn default() -> Self {
-        Config {
+        SessionConfig {
             tx: TX_DEFAULT,
             failure_handling: FailureHandling::Terminate,
             has_failover: false,
@@ -74,7 +74,7 @@ pub struct PendingT;
 
 /// Where a session stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum SessionState {
     /// No session.
     Idle(Idle),
     /// Waits for the answer to an AA request.
@@ -90,9 +90,9 @@ pub enum State {
 }
 
 macro_rules! into_state {
-    ($($name:ident),*) => { $(impl From<$name> for State {
-        fn from(state: $name) -> State {
-            State::$name(state)
+    ($($name:ident),*) => { $(impl From<$name> for SessionState {
+        fn from(state: $name) -> SessionState {
+            SessionState::$name(state)
         }
     })* };
 }
@@ -101,7 +101,7 @@ into_state!(Idle, PendingAa, PendingI, Open, PendingU, PendingT);
 /// All of a session but its state.
 #[derive(Clone, Copy, Debug)]
 struct SessionBook {
-    config: Config,
+    config: SessionConfig,
     failure_handling: FailureHandling,
     has_failover: bool,
     /// The next CC-Request-Number.
@@ -140,13 +140,13 @@ impl SessionBook {
     }
 
     fn send_update(&mut self, steps: &mut Steps) -> PendingU {
-        steps.push(Step::SendUpdate(self.take_number()));
+        steps.push(ClientAction::SendUpdate(self.take_number()));
         self.start_tx();
         PendingU
     }
 
     fn send_termination(&mut self, steps: &mut Steps) -> PendingT {
-        steps.push(Step::SendTermination(self.take_number()));
+        steps.push(ClientAction::SendTermination(self.take_number()));
         (self.tx, self.validity) = (None, None);
         PendingT
     }
@@ -154,10 +154,10 @@ impl SessionBook {
     /// Section 5.7: whether the request is sent to an alternative server instead of failing. A session that
     /// goes on must be allowed to move (CC-Session-Failover), a new one may anyway; under TERMINATE only a
     /// protocol error before Tx moves it.
-    fn moves(&mut self, event: Event, is_new: bool, steps: &mut Steps) -> bool {
+    fn moves(&mut self, event: SessionEvent, is_new: bool, steps: &mut Steps) -> bool {
         let is_failure = match event {
-            Event::FailureToSend => self.failure_handling != FailureHandling::Terminate,
-            Event::Answer(Answer::Temporary { result_code }) => {
+            SessionEvent::FailureToSend => self.failure_handling != FailureHandling::Terminate,
+            SessionEvent::Answer(CreditAnswer::Temporary { result_code }) => {
                 self.failure_handling != FailureHandling::Terminate
                     || self.tx.is_some()
                         && matches!(result_code, result_code::TOO_BUSY | result_code::UNABLE_TO_DELIVER)
@@ -167,7 +167,7 @@ impl SessionBook {
         let may_move = (self.has_failover || is_new) && self.config.has_alternative && !self.is_moved;
         if is_failure && may_move {
             self.is_moved = true;
-            steps.push(Step::SendElsewhere { is_retransmit: event == Event::FailureToSend });
+            steps.push(ClientAction::SendElsewhere { is_retransmit: event == SessionEvent::FailureToSend });
         }
         is_failure && may_move
     }
@@ -175,8 +175,8 @@ impl SessionBook {
     /// The end of a session that failed, as CCFH has it.
     fn fail(&self, steps: &mut Steps) -> Idle {
         steps.push(match self.failure_handling {
-            FailureHandling::Continue => Step::GrantService,
-            FailureHandling::Terminate | FailureHandling::RetryAndTerminate => Step::TerminateService,
+            FailureHandling::Continue => ClientAction::GrantService,
+            FailureHandling::Terminate | FailureHandling::RetryAndTerminate => ClientAction::TerminateService,
         });
         Idle
     }
@@ -186,7 +186,7 @@ impl Idle {
     // Idle | Client or device requests access/service | Send AA request with added CC AVPs, start Tx |
     // PendingI
     fn start_aa(self, book: &mut SessionBook, steps: &mut Steps) -> PendingAa {
-        steps.push(Step::SendAaRequest);
+        steps.push(ClientAction::SendAaRequest);
         book.take_number();
         book.start_tx();
         PendingAa
@@ -194,7 +194,7 @@ impl Idle {
 
     // Idle | Client or device requests access/service | Send CC initial req., start Tx | PendingI
     fn start(self, book: &mut SessionBook, steps: &mut Steps) -> PendingI {
-        steps.push(Step::SendInitial(book.take_number()));
+        steps.push(ClientAction::SendInitial(book.take_number()));
         book.start_tx();
         PendingI
     }
@@ -203,8 +203,8 @@ impl Idle {
 /// "CLIENT, SESSION BASED for the first interrogation with AA request".
 impl PendingAa {
     // PendingI | Successful AA req. answer received | Grant service to end user, stop Tx | Open
-    fn succeed(self, grant: Grant, book: &mut SessionBook, steps: &mut Steps) -> State {
-        steps.push(Step::GrantService);
+    fn succeed(self, grant: Grant, book: &mut SessionBook, steps: &mut Steps) -> SessionState {
+        steps.push(ClientAction::GrantService);
         book.grant(grant);
         Open.look_into_queue(book, steps)
     }
@@ -212,13 +212,13 @@ impl PendingAa {
     // PendingI | Tx expired | Disconnect user/dev | Idle
     // PendingI | Failed AA answer received | Disconnect user/dev | Idle
     fn fail(self, steps: &mut Steps) -> Idle {
-        steps.push(Step::TerminateService);
+        steps.push(ClientAction::TerminateService);
         Idle
     }
 
     // PendingI | AA answer received with CREDIT_CONTROL_NOT_APPLICABLE | Grant service to end user | Idle
     fn not_applicable(self, steps: &mut Steps) -> Idle {
-        steps.push(Step::GrantService);
+        steps.push(ClientAction::GrantService);
         Idle
     }
 }
@@ -226,7 +226,7 @@ impl PendingAa {
 /// "CLIENT, SESSION BASED for the first interrogation with CCR".
 impl PendingI {
     // PendingI | Successful CC initial answer received | Stop Tx | Open
-    fn succeed(self, grant: Grant, book: &mut SessionBook, steps: &mut Steps) -> State {
+    fn succeed(self, grant: Grant, book: &mut SessionBook, steps: &mut Steps) -> SessionState {
         book.grant(grant);
         Open.look_into_queue(book, steps)
     }
@@ -247,21 +247,21 @@ impl PendingI {
     // PendingI | CC initial answer received with END_USER_SERVICE_DENIED or USER_UNKNOWN |
     //          | Terminate end user's service | Idle
     fn deny(self, steps: &mut Steps) -> Idle {
-        steps.push(Step::TerminateService);
+        steps.push(ClientAction::TerminateService);
         Idle
     }
 
     // PendingI | Tx expired and CCFH equal to CONTINUE or to RETRY_AND_TERMINATE | Grant service to end user
     // | PendingI
     fn tx_expired(self, steps: &mut Steps) -> PendingI {
-        steps.push(Step::GrantService);
+        steps.push(ClientAction::GrantService);
         self
     }
 
     // PendingI | CC initial answer received with CREDIT_CONTROL_NOT_APPLICABLE | Grant service to end user |
     // Idle
     fn not_applicable(self, steps: &mut Steps) -> Idle {
-        steps.push(Step::GrantService);
+        steps.push(ClientAction::GrantService);
         Idle
     }
 }
@@ -278,14 +278,14 @@ impl Open {
     // Open | Granted unit elapses and final unit action equal to TERMINATE received |
     //      | Terminate end user's service, send CC termination req. | PendingT
     fn final_terminate(self, book: &mut SessionBook, steps: &mut Steps) -> PendingT {
-        steps.push(Step::TerminateService);
+        steps.push(ClientAction::TerminateService);
         book.send_termination(steps)
     }
 
     // Sections 5.6.2 and 5.6.3, which the table leaves to the text: redirected or restricted, the user stays,
     // and the server is asked again.
     fn final_stay(self, action: FinalUnitAction, book: &mut SessionBook, steps: &mut Steps) -> PendingU {
-        steps.push(Step::ApplyFinalUnitAction(action));
+        steps.push(ClientAction::ApplyFinalUnitAction(action));
         book.send_update(steps)
     }
 
@@ -296,13 +296,13 @@ impl Open {
 
     // Open | RAR received | Send RAA followed by CC update req., start Tx | PendingU
     fn re_authorize(self, book: &mut SessionBook, steps: &mut Steps) -> PendingU {
-        steps.push(Step::SendRaa);
+        steps.push(ClientAction::SendRaa);
         book.send_update(steps)
     }
 
     // Open | Service terminated in queue | Send CC termination req. | PendingT
     // Open | Change in rating condition in queue | Send CC update req., Start Tx | PendingU
-    fn look_into_queue(self, book: &mut SessionBook, steps: &mut Steps) -> State {
+    fn look_into_queue(self, book: &mut SessionBook, steps: &mut Steps) -> SessionState {
         let has_rating_changed = std::mem::take(&mut book.has_rating_changed);
         if std::mem::take(&mut book.has_terminated) {
             book.send_termination(steps).into()
@@ -316,7 +316,7 @@ impl Open {
 
 impl PendingU {
     // PendingU | Successful CC update answer received | Stop Tx | Open
-    fn succeed(self, grant: Grant, book: &mut SessionBook, steps: &mut Steps) -> State {
+    fn succeed(self, grant: Grant, book: &mut SessionBook, steps: &mut Steps) -> SessionState {
         book.grant(grant);
         Open.look_into_queue(book, steps)
     }
@@ -336,27 +336,27 @@ impl PendingU {
     // PendingU | Tx expired and CCFH equal to TERMINATE | Terminate end user's service | Idle
     // PendingU | CC update answer received with END_USER_SERVICE_DENIED | Terminate end user's service | Idle
     fn deny(self, steps: &mut Steps) -> Idle {
-        steps.push(Step::TerminateService);
+        steps.push(ClientAction::TerminateService);
         Idle
     }
 
     // PendingU | Tx expired and CCFH equal to CONTINUE or to RETRY_AND_TERMINATE | Grant service to end user
     // | PendingU
     fn tx_expired(self, steps: &mut Steps) -> PendingU {
-        steps.push(Step::GrantService);
+        steps.push(ClientAction::GrantService);
         self
     }
 
     // PendingU | CC update answer received with CREDIT_CONTROL_NOT_APPLICABLE | Grant service to end user |
     // Idle
     fn not_applicable(self, steps: &mut Steps) -> Idle {
-        steps.push(Step::GrantService);
+        steps.push(ClientAction::GrantService);
         Idle
     }
 
     // PendingU | RAR received | Send RAA | PendingU
     fn re_authorize(self, steps: &mut Steps) -> PendingU {
-        steps.push(Step::SendRaa);
+        steps.push(ClientAction::SendRaa);
         self
     }
 }
@@ -371,15 +371,15 @@ impl PendingT {
 
 /// One session of the client's.
 #[derive(Clone, Copy, Debug)]
-pub struct Session {
-    state: State,
+pub struct ClientSession {
+    state: SessionState,
     book: SessionBook,
 }
 
-impl Session {
+impl ClientSession {
     /// An idle session.
     #[must_use]
-    pub fn new(config: Config, now: Instant) -> Self {
+    pub fn new(config: SessionConfig, now: Instant) -> Self {
         let book = SessionBook {
             failure_handling: config.failure_handling,
             has_failover: config.has_failover,
@@ -393,34 +393,34 @@ impl Session {
             has_terminated: false,
             has_rating_changed: false,
         };
-        Session { state: Idle.into(), book }
+        ClientSession { state: Idle.into(), book }
     }
 
     /// Where the session stands.
     #[must_use]
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> SessionState {
         self.state
     }
 
-    /// When [`Session::handle_timeout`] wants to be called next.
+    /// When [`ClientSession::handle_timeout`] wants to be called next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let validity = self.book.validity.filter(|_| matches!(self.state, State::Open(_)));
+        let validity = self.book.validity.filter(|_| matches!(self.state, SessionState::Open(_)));
         [self.book.tx, validity].into_iter().flatten().min()
     }
 
     /// Something happened: what to do. What no row names changes nothing, and gives no step.
-    pub fn handle(&mut self, event: Event, now: Instant) -> Steps {
+    pub fn handle(&mut self, event: SessionEvent, now: Instant) -> Steps {
         let mut steps = Steps::new();
         let book = &mut self.book;
         book.now = book.now.max(now);
         let next = match self.state {
-            State::Idle(state) => on_idle(state, event, book, &mut steps),
-            State::PendingAa(state) => on_pending_aa(state, event, book, &mut steps),
-            State::PendingI(state) => on_pending_i(state, event, book, &mut steps),
-            State::Open(state) => on_open(state, event, book, &mut steps),
-            State::PendingU(state) => on_pending_u(state, event, book, &mut steps),
-            State::PendingT(state) => on_pending_t(state, event),
+            SessionState::Idle(state) => on_idle(state, event, book, &mut steps),
+            SessionState::PendingAa(state) => on_pending_aa(state, event, book, &mut steps),
+            SessionState::PendingI(state) => on_pending_i(state, event, book, &mut steps),
+            SessionState::Open(state) => on_open(state, event, book, &mut steps),
+            SessionState::PendingU(state) => on_pending_u(state, event, book, &mut steps),
+            SessionState::PendingT(state) => on_pending_t(state, event),
         };
         self.enter(next);
         steps
@@ -435,106 +435,128 @@ impl Session {
         let is_validity = book.validity.is_some_and(|at| at <= book.now);
         let terminates = book.failure_handling == FailureHandling::Terminate;
         let next = match self.state {
-            State::PendingAa(state) if is_tx => state.fail(&mut steps).into(),
-            State::PendingI(state) if is_tx && terminates => state.deny(&mut steps).into(),
-            State::PendingI(state) if is_tx => state.tx_expired(&mut steps).into(),
-            State::PendingU(state) if is_tx && terminates => state.deny(&mut steps).into(),
-            State::PendingU(state) if is_tx => state.tx_expired(&mut steps).into(),
-            State::Open(state) if is_validity => state.update(book, &mut steps).into(),
+            SessionState::PendingAa(state) if is_tx => state.fail(&mut steps).into(),
+            SessionState::PendingI(state) if is_tx && terminates => state.deny(&mut steps).into(),
+            SessionState::PendingI(state) if is_tx => state.tx_expired(&mut steps).into(),
+            SessionState::PendingU(state) if is_tx && terminates => state.deny(&mut steps).into(),
+            SessionState::PendingU(state) if is_tx => state.tx_expired(&mut steps).into(),
+            SessionState::Open(state) if is_validity => state.update(book, &mut steps).into(),
             state => state,
         };
-        if is_tx && !matches!(self.state, State::Open(_)) {
+        if is_tx && !matches!(self.state, SessionState::Open(_)) {
             book.tx = None;
         }
         self.enter(next);
         steps
     }
 
-    fn enter(&mut self, next: State) {
-        if matches!(next, State::Idle(_)) && !matches!(self.state, State::Idle(_)) {
+    fn enter(&mut self, next: SessionState) {
+        if matches!(next, SessionState::Idle(_)) && !matches!(self.state, SessionState::Idle(_)) {
             // Moving to Idle clears the session and all its variables.
-            *self = Session::new(self.book.config, self.book.now);
+            *self = ClientSession::new(self.book.config, self.book.now);
         }
         self.state = next;
     }
 }
 
-fn on_idle(state: Idle, event: Event, book: &mut SessionBook, steps: &mut Steps) -> State {
+fn on_idle(state: Idle, event: SessionEvent, book: &mut SessionBook, steps: &mut Steps) -> SessionState {
     match event {
-        Event::Start if book.config.is_first_by_aa => state.start_aa(book, steps).into(),
-        Event::Start => state.start(book, steps).into(),
+        SessionEvent::Start if book.config.is_first_by_aa => state.start_aa(book, steps).into(),
+        SessionEvent::Start => state.start(book, steps).into(),
         _ => state.into(),
     }
 }
 
 /// The rows of all pending states: queue a termination event, queue a changed rating condition event.
-fn queue(state: impl Into<State>, event: Event, book: &mut SessionBook) -> State {
+fn queue(state: impl Into<SessionState>, event: SessionEvent, book: &mut SessionBook) -> SessionState {
     match event {
         // PendingI, PendingU | User service terminated | Queue termination event | the same
-        Event::Terminated => book.has_terminated = true,
+        SessionEvent::Terminated => book.has_terminated = true,
         // PendingI, PendingU | Change in rating condition | Queue changed rating condition event | the same
-        Event::RatingChanged => book.has_rating_changed = true,
+        SessionEvent::RatingChanged => book.has_rating_changed = true,
         _ => {}
     }
     state.into()
 }
 
-fn on_pending_aa(state: PendingAa, event: Event, book: &mut SessionBook, steps: &mut Steps) -> State {
+fn on_pending_aa(
+    state: PendingAa,
+    event: SessionEvent,
+    book: &mut SessionBook,
+    steps: &mut Steps,
+) -> SessionState {
     match event {
-        Event::Answer(Answer::Success(grant)) => state.succeed(grant, book, steps),
-        Event::Answer(Answer::NotApplicable) => state.not_applicable(steps).into(),
-        Event::Answer(_) | Event::FailureToSend => state.fail(steps).into(),
+        SessionEvent::Answer(CreditAnswer::Success(grant)) => state.succeed(grant, book, steps),
+        SessionEvent::Answer(CreditAnswer::NotApplicable) => state.not_applicable(steps).into(),
+        SessionEvent::Answer(_) | SessionEvent::FailureToSend => state.fail(steps).into(),
         _ => queue(state, event, book),
     }
 }
 
-fn on_pending_i(state: PendingI, event: Event, book: &mut SessionBook, steps: &mut Steps) -> State {
+fn on_pending_i(
+    state: PendingI,
+    event: SessionEvent,
+    book: &mut SessionBook,
+    steps: &mut Steps,
+) -> SessionState {
     match event {
-        Event::Answer(Answer::Success(grant)) => state.succeed(grant, book, steps),
-        Event::Answer(Answer::Denied | Answer::UserUnknown) => state.deny(steps).into(),
-        Event::Answer(Answer::NotApplicable) => state.not_applicable(steps).into(),
-        Event::Answer(Answer::Temporary { .. } | Answer::Failed { .. }) | Event::FailureToSend => {
-            if book.moves(event, true, steps) { state.into() } else { state.fail(book, steps).into() }
+        SessionEvent::Answer(CreditAnswer::Success(grant)) => state.succeed(grant, book, steps),
+        SessionEvent::Answer(CreditAnswer::Denied | CreditAnswer::UserUnknown) => state.deny(steps).into(),
+        SessionEvent::Answer(CreditAnswer::NotApplicable) => state.not_applicable(steps).into(),
+        SessionEvent::Answer(CreditAnswer::Temporary { .. } | CreditAnswer::Failed { .. })
+        | SessionEvent::FailureToSend => {
+            if book.moves(event, true, steps) {
+                state.into()
+            } else {
+                state.fail(book, steps).into()
+            }
         }
         _ => queue(state, event, book),
     }
 }
 
-fn on_open(state: Open, event: Event, book: &mut SessionBook, steps: &mut Steps) -> State {
+fn on_open(state: Open, event: SessionEvent, book: &mut SessionBook, steps: &mut Steps) -> SessionState {
     match event {
-        Event::UnitsElapsed => match book.final_unit {
+        SessionEvent::UnitsElapsed => match book.final_unit {
             None => state.update(book, steps).into(),
             Some(FinalUnitAction::Terminate) => state.final_terminate(book, steps).into(),
             Some(action) => state.final_stay(action, book, steps).into(),
         },
-        Event::RatingChanged => state.update(book, steps).into(),
-        Event::Terminated => state.terminate(book, steps).into(),
-        Event::ReAuthorization => state.re_authorize(book, steps).into(),
-        Event::Start | Event::Answer(_) | Event::FailureToSend => state.into(),
+        SessionEvent::RatingChanged => state.update(book, steps).into(),
+        SessionEvent::Terminated => state.terminate(book, steps).into(),
+        SessionEvent::ReAuthorization => state.re_authorize(book, steps).into(),
+        SessionEvent::Start | SessionEvent::Answer(_) | SessionEvent::FailureToSend => state.into(),
     }
 }
 
-fn on_pending_u(state: PendingU, event: Event, book: &mut SessionBook, steps: &mut Steps) -> State {
+fn on_pending_u(
+    state: PendingU,
+    event: SessionEvent,
+    book: &mut SessionBook,
+    steps: &mut Steps,
+) -> SessionState {
     match event {
-        Event::Answer(Answer::Success(grant)) => state.succeed(grant, book, steps),
-        Event::Answer(Answer::Denied) => state.deny(steps).into(),
-        Event::Answer(Answer::NotApplicable) => state.not_applicable(steps).into(),
-        Event::Answer(Answer::UserUnknown | Answer::Temporary { .. } | Answer::Failed { .. })
-        | Event::FailureToSend => {
+        SessionEvent::Answer(CreditAnswer::Success(grant)) => state.succeed(grant, book, steps),
+        SessionEvent::Answer(CreditAnswer::Denied) => state.deny(steps).into(),
+        SessionEvent::Answer(CreditAnswer::NotApplicable) => state.not_applicable(steps).into(),
+        SessionEvent::Answer(
+            CreditAnswer::UserUnknown | CreditAnswer::Temporary { .. } | CreditAnswer::Failed { .. },
+        )
+        | SessionEvent::FailureToSend => {
             if book.moves(event, false, steps) {
                 state.into()
             } else {
                 state.fail(book, steps).into()
             }
         }
-        Event::ReAuthorization => state.re_authorize(steps).into(),
+        SessionEvent::ReAuthorization => state.re_authorize(steps).into(),
         _ => queue(state, event, book),
     }
 }
 
-fn on_pending_t(state: PendingT, event: Event) -> State {
+fn on_pending_t(state: PendingT, event: SessionEvent) -> SessionState {
     match event {
-        Event::Answer(_) | Event::FailureToSend => state.end().into(),
+        SessionEvent::Answer(_) | SessionEvent::FailureToSend => state.end().into(),
         // PendingT | Change in rating condition | | PendingT
         _ => state.into(),
     }

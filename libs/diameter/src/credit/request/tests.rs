@@ -11,7 +11,7 @@ fn fault(octets: &[u8]) -> (u32, Option<Avp<'_>>) {
     let message = Message::read(octets).unwrap();
     let fault = CreditControlRequest::read(&message).unwrap_err();
     let guilty = match fault.failed {
-        crate::check::Failed::Copy { position } => message.avp_at(position),
+        crate::check::FailedAvp::Copy { position } => message.avp_at(position),
         _ => None,
     };
     (fault.result_code, guilty)
@@ -173,7 +173,7 @@ fn amounts_that_a_ledger_cannot_hold_are_refused_with_the_avp_to_blame() {
         let request = CreditControlRequest::read(&message).unwrap();
         let fault = request.services().next().unwrap().unwrap_err();
         assert_eq!(fault.result_code, 5004);
-        let crate::check::Failed::Copy { position } = fault.failed else { panic!("{fault}") };
+        let crate::check::FailedAvp::Copy { position } = fault.failed else { panic!("{fault}") };
         assert_eq!(message.avp_at(position).unwrap().name, name, "{digits} {exponent}");
     }
     for (digits, exponent) in [(0, i32::MAX), (i64::MAX, i32::MIN), (i64::MAX, -2), (0, 0)] {

@@ -2,21 +2,21 @@
 //!
 //! A state is a type, a row of the table a method: what the table does not have does not compile. Each method
 //! returns the next state and the [`Duty`] that the row's action column asks of whoever holds the ledger and
-//! the connection. [`Session`] is either state, for whoever keeps many, and [`Session::admit`] says which
-//! rows a request may take, before anything is reserved or debited.
+//! the connection. [`ServerSession`] is either state, for a table of sessions, and [`ServerSession::admit`]
+//! says which rows a request may take, before anything is reserved or debited.
 //!
 //! ```
 //! use diameter::credit::RequestType;
-//! use diameter::credit::session::{Admission, Idle, Session, Supervision};
+//! use diameter::credit::session::{Admission, Idle, ServerSession, Supervision};
 //! use std::time::{Duration, Instant};
 //!
 //! let now = Instant::now();
 //! let supervision = Supervision { without_validity: Duration::from_secs(3600) };
-//! assert_eq!(Session::Idle(Idle).admit(RequestType::Initial, 0), Admission::Process);
+//! assert_eq!(ServerSession::Idle(Idle).admit(RequestType::Initial, 0), Admission::Process);
 //! // The ledger has reserved units, valid for ten minutes:
 //! let open = Idle.initial_processed(0, supervision.tcc(Some(600)), now).state;
 //! assert_eq!(open.poll_timeout(), now + Duration::from_secs(1200));
-//! assert_eq!(Session::Open(open).admit(RequestType::Update, 0), Admission::Duplicate);
+//! assert_eq!(ServerSession::Open(open).admit(RequestType::Update, 0), Admission::Duplicate);
 //! let ended = open.handle_timeout(now + Duration::from_secs(1200)).unwrap();
 //! assert!(ended.duty.release_reserved);
 //! ```
@@ -83,7 +83,7 @@ pub enum TccDuty {
 /// The next state and what is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "its duty is to be done"]
-pub struct Step<S> {
+pub struct Transition<S> {
     /// The next state.
     pub state: S,
     /// What is to be done.
@@ -105,27 +105,27 @@ pub struct Idle;
 impl Idle {
     /// Idle | CC initial request received and successfully processed | send CC initial answer, reserve units,
     /// start Tcc | Open
-    pub fn initial_processed(self, number: u32, tcc: Duration, now: Instant) -> Step<Open> {
+    pub fn initial_processed(self, number: u32, tcc: Duration, now: Instant) -> Transition<Open> {
         let deadline = now + tcc;
         let duty = Duty { answer: AnswerDuty::Success, reserve: true, tcc: TccDuty::Start(deadline), ..REST };
-        Step { state: Open { number, deadline }, duty }
+        Transition { state: Open { number, deadline }, duty }
     }
 
     /// Idle | CC initial request received but not successfully processed | send CC initial answer with
     /// Result-Code != SUCCESS | Idle
-    pub fn initial_failed(self) -> Step<Idle> {
-        Step { state: Idle, duty: Duty { answer: AnswerDuty::Failure, ..REST } }
+    pub fn initial_failed(self) -> Transition<Idle> {
+        Transition { state: Idle, duty: Duty { answer: AnswerDuty::Failure, ..REST } }
     }
 
     /// Idle | CC event request received and successfully processed | send CC event answer | Idle
-    pub fn event_processed(self) -> Step<Idle> {
-        Step { state: Idle, duty: Duty { answer: AnswerDuty::Success, ..REST } }
+    pub fn event_processed(self) -> Transition<Idle> {
+        Transition { state: Idle, duty: Duty { answer: AnswerDuty::Success, ..REST } }
     }
 
     /// Idle | CC event request received but not successfully processed | send CC event answer with
     /// Result-Code != SUCCESS | Idle
-    pub fn event_failed(self) -> Step<Idle> {
-        Step { state: Idle, duty: Duty { answer: AnswerDuty::Failure, ..REST } }
+    pub fn event_failed(self) -> Transition<Idle> {
+        Transition { state: Idle, duty: Duty { answer: AnswerDuty::Failure, ..REST } }
     }
 }
 
@@ -154,7 +154,7 @@ impl Open {
 
     /// Open | CC update request received and successfully processed | send CC update answer, debit used
     /// units, reserve new units, restart Tcc | Open
-    pub fn update_processed(self, number: u32, tcc: Duration, now: Instant) -> Step<Open> {
+    pub fn update_processed(self, number: u32, tcc: Duration, now: Instant) -> Transition<Open> {
         let deadline = now + tcc;
         let duty = Duty {
             answer: AnswerDuty::Success,
@@ -163,36 +163,36 @@ impl Open {
             release_reserved: false,
             tcc: TccDuty::Start(deadline),
         };
-        Step { state: Open { number: number.max(self.number), deadline }, duty }
+        Transition { state: Open { number: number.max(self.number), deadline }, duty }
     }
 
     /// Open | CC update request received but not successfully processed | send CC update answer with
     /// Result-Code != SUCCESS, debit used units | Idle
-    pub fn update_failed(self) -> Step<Idle> {
-        Step { state: Idle, duty: ended(AnswerDuty::Failure) }
+    pub fn update_failed(self) -> Transition<Idle> {
+        Transition { state: Idle, duty: ended(AnswerDuty::Failure) }
     }
 
     /// Open | CC termination request received and successfully processed | send CC termination answer, stop
     /// Tcc, debit used units | Idle
-    pub fn termination_processed(self) -> Step<Idle> {
-        Step { state: Idle, duty: ended(AnswerDuty::Success) }
+    pub fn termination_processed(self) -> Transition<Idle> {
+        Transition { state: Idle, duty: ended(AnswerDuty::Success) }
     }
 
     /// Open | CC termination request received but not successfully processed | send CC termination answer
     /// with Result-Code != SUCCESS, debit used units | Idle
-    pub fn termination_failed(self) -> Step<Idle> {
-        Step { state: Idle, duty: ended(AnswerDuty::Failure) }
+    pub fn termination_failed(self) -> Transition<Idle> {
+        Transition { state: Idle, duty: ended(AnswerDuty::Failure) }
     }
 
     /// Open | session supervision timer Tcc expired | release reserved units | Idle
     ///
     /// # Errors
     /// The session as it was, when Tcc has not expired yet.
-    pub fn handle_timeout(self, now: Instant) -> Result<Step<Idle>, Open> {
+    pub fn handle_timeout(self, now: Instant) -> Result<Transition<Idle>, Open> {
         if now < self.deadline {
             return Err(self);
         }
-        Ok(Step { state: Idle, duty: Duty { release_reserved: true, ..REST } })
+        Ok(Transition { state: Idle, duty: Duty { release_reserved: true, ..REST } })
     }
 }
 
@@ -204,7 +204,7 @@ const fn ended(answer: AnswerDuty) -> Duty {
 
 /// Either state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Session {
+pub enum ServerSession {
     /// There is none.
     Idle(Idle),
     /// It is open.
@@ -232,24 +232,24 @@ pub enum Admission {
     },
 }
 
-impl Session {
+impl ServerSession {
     /// What to do with a request. Stored answers are to be looked for first: a session that has ended knows
     /// no duplicates.
     pub fn admit(&self, kind: RequestType, number: u32) -> Admission {
         match (self, kind) {
-            (Session::Idle(_), RequestType::Initial | RequestType::Event) => Admission::Process,
-            (Session::Idle(_), RequestType::Update | RequestType::Termination) => {
+            (ServerSession::Idle(_), RequestType::Initial | RequestType::Event) => Admission::Process,
+            (ServerSession::Idle(_), RequestType::Update | RequestType::Termination) => {
                 Admission::Refuse { result_code: result_code::UNKNOWN_SESSION_ID }
             }
-            (Session::Open(open), _) if number <= open.number => Admission::Duplicate,
-            (Session::Open(open), RequestType::Update | RequestType::Termination) => {
+            (ServerSession::Open(open), _) if number <= open.number => Admission::Duplicate,
+            (ServerSession::Open(open), RequestType::Update | RequestType::Termination) => {
                 // Over the last number: adding one cannot overflow.
                 match open.number + 1 {
                     expected if expected == number => Admission::Process,
                     expected => Admission::Gap { expected },
                 }
             }
-            (Session::Open(_), RequestType::Initial | RequestType::Event) => {
+            (ServerSession::Open(_), RequestType::Initial | RequestType::Event) => {
                 Admission::Refuse { result_code: result_code::UNABLE_TO_COMPLY }
             }
         }

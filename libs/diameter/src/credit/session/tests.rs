@@ -20,17 +20,17 @@ fn idle_an_initial_request_that_succeeds_opens_the_session_and_starts_tcc() {
 
 #[test]
 fn idle_an_initial_request_that_fails_is_answered_and_nothing_opens() {
-    assert_eq!(Idle.initial_failed(), Step { state: Idle, duty: FAILURE });
+    assert_eq!(Idle.initial_failed(), Transition { state: Idle, duty: FAILURE });
 }
 
 #[test]
 fn idle_an_event_that_succeeds_is_answered_and_nothing_opens() {
-    assert_eq!(Idle.event_processed(), Step { state: Idle, duty: SUCCESS });
+    assert_eq!(Idle.event_processed(), Transition { state: Idle, duty: SUCCESS });
 }
 
 #[test]
 fn idle_an_event_that_fails_is_answered_and_nothing_opens() {
-    assert_eq!(Idle.event_failed(), Step { state: Idle, duty: FAILURE });
+    assert_eq!(Idle.event_failed(), Transition { state: Idle, duty: FAILURE });
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn open_when_tcc_expires_the_reservation_is_released() {
     let session = open(now);
     assert_eq!(session.handle_timeout(session.poll_timeout() - Duration::from_nanos(1)), Err(session));
     let step = session.handle_timeout(session.poll_timeout()).unwrap();
-    assert_eq!(step, Step { state: Idle, duty: Duty { release_reserved: true, ..REST } });
+    assert_eq!(step, Transition { state: Idle, duty: Duty { release_reserved: true, ..REST } });
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn tcc_is_twice_the_validity_time_or_as_configured() {
 
 #[test]
 fn numbers_tell_the_next_request_from_duplicates_and_gaps() {
-    let session = Session::Open(Open::resume(5, TCC, Instant::now()));
+    let session = ServerSession::Open(Open::resume(5, TCC, Instant::now()));
     for kind in [RequestType::Update, RequestType::Termination] {
         for number in 0..=5 {
             assert_eq!(session.admit(kind, number), Admission::Duplicate, "{number}");
@@ -91,7 +91,7 @@ fn numbers_tell_the_next_request_from_duplicates_and_gaps() {
         assert_eq!(session.admit(kind, 7), Admission::Gap { expected: 6 });
         assert_eq!(session.admit(kind, u32::MAX), Admission::Gap { expected: 6 });
     }
-    let last = Session::Open(Open::resume(u32::MAX, TCC, Instant::now()));
+    let last = ServerSession::Open(Open::resume(u32::MAX, TCC, Instant::now()));
     assert_eq!(
         last.admit(RequestType::Update, u32::MAX),
         Admission::Duplicate,
@@ -102,12 +102,12 @@ fn numbers_tell_the_next_request_from_duplicates_and_gaps() {
 #[test]
 fn what_the_table_does_not_have_is_refused() {
     let unknown = Admission::Refuse { result_code: 5002 };
-    let idle = Session::Idle(open(Instant::now()).termination_processed().state);
+    let idle = ServerSession::Idle(open(Instant::now()).termination_processed().state);
     assert_eq!(idle.admit(RequestType::Update, 2), unknown, "an update after the termination");
     assert_eq!(idle.admit(RequestType::Termination, 2), unknown, "a second termination");
     assert_eq!(idle.admit(RequestType::Initial, 0), Admission::Process);
     assert_eq!(idle.admit(RequestType::Event, 0), Admission::Process);
-    let session = Session::Open(open(Instant::now()));
+    let session = ServerSession::Open(open(Instant::now()));
     assert_eq!(session.admit(RequestType::Initial, 0), Admission::Duplicate);
     for kind in [RequestType::Initial, RequestType::Event] {
         assert_eq!(session.admit(kind, 1), Admission::Refuse { result_code: 5012 });

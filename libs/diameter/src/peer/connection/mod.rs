@@ -4,8 +4,8 @@ mod receive;
 mod send;
 mod timers;
 
-use super::capabilities::{Capabilities, Refusal};
-use super::config::Config;
+use super::capabilities::{Capabilities, CerRefusal};
+use super::config::ConnectionConfig;
 use super::event::{Answers, Cause, Counters, End, Event, Incoming, NoAnswer, Unanswered};
 use super::random::Random;
 use super::watchdog::{Action, Watchdog};
@@ -43,10 +43,10 @@ pub struct Connection {
 
 /// All of the connection but its input, so that messages may point into that while this changes.
 struct Core {
-    config: Arc<Config>,
+    config: Arc<ConnectionConfig>,
     local: IpAddr,
     is_secured: bool,
-    stage: Stage,
+    stage: ConnectionStage,
     now: Instant,
     /// CER, CEA, DWR and DWA: they go out in front of all else.
     urgent: Vec<u8>,
@@ -74,7 +74,7 @@ struct Core {
 }
 
 /// How far the connection is. Deadlines are in it: none can be forgotten, none be left over.
-enum Stage {
+enum ConnectionStage {
     /// Listening (RFC 6733 section 5.6.1): the CER has not come.
     AwaitCer { deadline: Instant },
     /// Listening: our caller, or an election, decides.
@@ -100,7 +100,7 @@ enum Leaving {
     Peer { dpr: Header, cause: Cause },
 }
 
-/// Where a connection begins, besides its [`Config`].
+/// Where a connection begins, besides its [`ConnectionConfig`].
 #[derive(Clone, Debug)]
 pub struct Start {
     /// The connection's own address.
@@ -117,18 +117,23 @@ pub struct Start {
 impl Connection {
     /// A connection that the peer began: it awaits the CER.
     #[must_use]
-    pub fn listening(config: Arc<Config>, start: Start, now: Instant) -> Self {
-        let stage = Stage::AwaitCer { deadline: now + config.capabilities };
+    pub fn listening(config: Arc<ConnectionConfig>, start: Start, now: Instant) -> Self {
+        let stage = ConnectionStage::AwaitCer { deadline: now + config.capabilities };
         Connection { partial: Vec::new(), core: Core::new(config, start, stage, now) }
     }
 
     /// A connection that we began and that is established: the CER is in its output. `expected_host` is the
     /// Origin-Host of whom we mean to reach, if that matters.
     #[must_use]
-    pub fn connecting(config: Arc<Config>, start: Start, expected_host: Option<&str>, now: Instant) -> Self {
+    pub fn connecting(
+        config: Arc<ConnectionConfig>,
+        start: Start,
+        expected_host: Option<&str>,
+        now: Instant,
+    ) -> Self {
         let deadline = now + config.capabilities;
         let expected_host = expected_host.map(String::from);
-        let stage = Stage::AwaitCea { hop_by_hop: 0, expected_host, deadline };
+        let stage = ConnectionStage::AwaitCea { hop_by_hop: 0, expected_host, deadline };
         let mut core = Core::new(config, start, stage, now);
         core.send_cer();
         Connection { partial: Vec::new(), core }
@@ -182,8 +187,8 @@ impl Connection {
         self.core.set_now(now);
         let end = match self.core.stage {
             // Closing | I-Peer-Disc | I-Disc | Closed, and R-Peer-Disc
-            Stage::AwaitClose { cause, .. } => End::PeerDisconnected(cause),
-            Stage::AwaitDpa { .. } => End::Disconnected,
+            ConnectionStage::AwaitClose { cause, .. } => End::PeerDisconnected(cause),
+            ConnectionStage::AwaitDpa { .. } => End::Disconnected,
             // I-Open | I-Peer-Disc | I-Disc | Closed, R-Open | R-Peer-Disc | R-Disc | Closed
             _ => End::Lost,
         };
@@ -227,7 +232,7 @@ impl Connection {
     /// content.
     #[must_use]
     pub fn is_usable(&self) -> bool {
-        matches!(self.core.stage, Stage::Open) && self.core.watchdog.is_usable()
+        matches!(self.core.stage, ConnectionStage::Open) && self.core.watchdog.is_usable()
     }
 
     /// Whether the connection is over.
@@ -274,7 +279,7 @@ impl Connection {
 }
 
 impl Core {
-    fn new(config: Arc<Config>, start: Start, stage: Stage, now: Instant) -> Self {
+    fn new(config: Arc<ConnectionConfig>, start: Start, stage: ConnectionStage, now: Instant) -> Self {
         let mut random = Random::new(start.seed);
         let fresh = Watchdog::new(config.tw, config.tc, Random::new(random.next_u64()));
         Core {
@@ -308,7 +313,7 @@ impl Core {
     }
 
     fn is_over(&self) -> bool {
-        matches!(self.stage, Stage::Ended)
+        matches!(self.stage, ConnectionStage::Ended)
     }
 
     fn output_octets(&self) -> usize {
@@ -359,7 +364,7 @@ impl Core {
         }
         // A DPA is the last thing we say; all else that waits is of no use to a peer that is gone.
         let keeps_output = end.is_in_order() || matches!(end, End::RefusedByUs { .. } | End::Framing(_));
-        self.stage = Stage::Ended;
+        self.stage = ConnectionStage::Ended;
         self.ended = Some(end);
         self.handing_back.get_or_insert(NoAnswer::Ended);
         self.owed = 0;
@@ -441,8 +446,8 @@ fn whole_messages(out: &[u8], octets_max: usize) -> usize {
     if octets == 0 { out.len() } else { octets }
 }
 
-impl From<&Refusal> for End {
-    fn from(refusal: &Refusal) -> End {
+impl From<&CerRefusal> for End {
+    fn from(refusal: &CerRefusal) -> End {
         End::RefusedByUs { result_code: refusal.result_code }
     }
 }

@@ -1,13 +1,13 @@
 //! Receiving half of a connection, by stage.
 
-use super::{Core, Leaving, Stage};
+use super::{ConnectionStage, Core, Leaving};
 use crate::check::{Fault, check};
 use crate::dictionary::{avp, command};
 use crate::frame::{FrameError, next_frame};
 use crate::message::{Message, MessageError};
 use crate::peer::capabilities;
 use crate::peer::event::{Answers, Cause, End, Event, Incoming};
-use crate::peer::watchdog::Status;
+use crate::peer::watchdog::WatchdogState;
 use crate::result_code;
 
 impl Core {
@@ -33,7 +33,7 @@ impl Core {
 
     /// The stream cannot be cut into messages any more: says so if there is a header to answer to, and ends.
     pub(super) fn lose_framing(&mut self, error: FrameError, octets: &[u8]) {
-        if matches!(self.stage, Stage::Open | Stage::Draining { .. }) {
+        if matches!(self.stage, ConnectionStage::Open | ConnectionStage::Draining { .. }) {
             self.send_broken(octets, error.result_code());
         }
         self.end(End::Framing(error));
@@ -50,7 +50,7 @@ impl Core {
             message.header.command,
             command::CAPABILITIES_EXCHANGE | command::DEVICE_WATCHDOG | command::DISCONNECT_PEER
         );
-        if is_own || !matches!(self.stage, Stage::Open | Stage::Draining { .. }) {
+        if is_own || !matches!(self.stage, ConnectionStage::Open | ConnectionStage::Draining { .. }) {
             return self.receive_apart(message, take);
         }
         self.receive_open(message, take);
@@ -95,7 +95,7 @@ impl Core {
     fn heard(&mut self) -> bool {
         let actions = self.watchdog.heard(self.now);
         self.watch(actions);
-        self.is_heard = matches!(self.watchdog.status(), Status::Okay { .. });
+        self.is_heard = matches!(self.watchdog.status(), WatchdogState::Okay { .. });
         self.is_heard
     }
 
@@ -105,24 +105,34 @@ impl Core {
         let header = message.header;
         let (code, is_request) = (header.command, header.flags.is_request());
         match (&self.stage, code, is_request) {
-            (Stage::AwaitCer { .. }, command::CAPABILITIES_EXCHANGE, true) => self.receive_cer(message),
-            (Stage::AwaitCea { hop_by_hop, .. }, command::CAPABILITIES_EXCHANGE, false)
+            (ConnectionStage::AwaitCer { .. }, command::CAPABILITIES_EXCHANGE, true) => {
+                self.receive_cer(message)
+            }
+            (ConnectionStage::AwaitCea { hop_by_hop, .. }, command::CAPABILITIES_EXCHANGE, false)
                 if *hop_by_hop == header.hop_by_hop =>
             {
                 self.receive_cea(message);
             }
             // Section 5.6.1: close the connection if any message other than a CER arrives.
             // Wait-I-CEA | I-Rcv-Non-CEA | Error | Closed
-            (Stage::AwaitCer { .. } | Stage::Asked { .. } | Stage::AwaitCea { .. }, _, _) => {
+            (
+                ConnectionStage::AwaitCer { .. }
+                | ConnectionStage::Asked { .. }
+                | ConnectionStage::AwaitCea { .. },
+                _,
+                _,
+            ) => {
                 self.end(End::NotCapabilities);
             }
-            (Stage::Ended, _, _) | (Stage::AwaitClose { .. }, _, _) => self.counters.thrown_away += 1,
+            (ConnectionStage::Ended, _, _) | (ConnectionStage::AwaitClose { .. }, _, _) => {
+                self.counters.thrown_away += 1
+            }
             (_, command::DEVICE_WATCHDOG, true) => self.receive_dwr(message),
             (_, command::DEVICE_WATCHDOG, false) => self.receive_dwa(message),
             (_, command::DISCONNECT_PEER, true) => self.receive_dpr(message),
             // Closing | I-Rcv-DPA | I-Disc | Closed
             // Closing | R-Rcv-DPA | R-Disc | Closed
-            (Stage::AwaitDpa { hop_by_hop, .. }, command::DISCONNECT_PEER, false)
+            (ConnectionStage::AwaitDpa { hop_by_hop, .. }, command::DISCONNECT_PEER, false)
                 if *hop_by_hop == header.hop_by_hop =>
             {
                 self.end(End::Disconnected);
@@ -137,11 +147,15 @@ impl Core {
                 self.counters.unknown_answers += 1;
             }
             // Our DPR is out: what crossed it on the way goes elsewhere; answers still find who waits.
-            (Stage::AwaitDpa { .. }, _, true) => {
+            (ConnectionStage::AwaitDpa { .. }, _, true) => {
                 let text = "this node disconnects: send elsewhere";
                 self.send_error(&message, &Fault::new(result_code::UNABLE_TO_DELIVER), text);
             }
-            (Stage::AwaitDpa { .. } | Stage::Open | Stage::Draining { .. }, _, _) => {
+            (
+                ConnectionStage::AwaitDpa { .. } | ConnectionStage::Open | ConnectionStage::Draining { .. },
+                _,
+                _,
+            ) => {
                 self.receive_open(message, take);
             }
         }
@@ -153,7 +167,7 @@ impl Core {
                 let capabilities = Box::new(capabilities);
                 self.events.push_back(Event::Asked(capabilities.clone()));
                 let deadline = self.now + self.config.capabilities;
-                self.stage = Stage::Asked { cer: message.header, capabilities, deadline };
+                self.stage = ConnectionStage::Asked { cer: message.header, capabilities, deadline };
             }
             Err(refusal) => self.refuse(&message.header, &refusal),
         }
@@ -175,7 +189,7 @@ impl Core {
             }
             Err(_) => return self.end(End::BadCapabilities),
         };
-        if let Stage::AwaitCea { expected_host: Some(expected), .. } = &self.stage
+        if let ConnectionStage::AwaitCea { expected_host: Some(expected), .. } = &self.stage
             && !expected.eq_ignore_ascii_case(&capabilities.origin_host)
         {
             return self.end(End::WrongPeer);
@@ -234,13 +248,13 @@ impl Core {
         let cause = cause.map_or(Cause::REBOOTING, Cause);
         let dpr = message.header;
         match self.stage {
-            Stage::Draining { leaving: Leaving::Peer { .. }, .. } => self.counters.thrown_away += 1,
+            ConnectionStage::Draining { leaving: Leaving::Peer { .. }, .. } => self.counters.thrown_away += 1,
             // Both want to: each answers the other, and whose DPA comes first closes.
-            Stage::AwaitDpa { .. } => self.send_dpa(&dpr),
+            ConnectionStage::AwaitDpa { .. } => self.send_dpa(&dpr),
             _ => {
                 self.events.push_back(Event::Leaving(cause));
                 let deadline = self.now + self.config.drain;
-                self.stage = Stage::Draining { leaving: Leaving::Peer { dpr, cause }, deadline };
+                self.stage = ConnectionStage::Draining { leaving: Leaving::Peer { dpr, cause }, deadline };
             }
         }
     }
@@ -260,17 +274,19 @@ impl Core {
     #[cold]
     fn receive_unreadable(&mut self, frame: &[u8], error: MessageError) {
         match self.stage {
-            Stage::Open | Stage::Draining { .. } => {
+            ConnectionStage::Open | ConnectionStage::Draining { .. } => {
                 self.heard();
                 self.send_broken(frame, error.result_code());
             }
             // Nothing of another version's CER can be relied on but that it is one.
-            Stage::AwaitCer { .. } => {
+            ConnectionStage::AwaitCer { .. } => {
                 let result_code = error.result_code();
                 self.send_broken(frame, result_code);
                 self.end(End::RefusedByUs { result_code });
             }
-            Stage::Asked { .. } | Stage::AwaitCea { .. } => self.end(End::NotCapabilities),
+            ConnectionStage::Asked { .. } | ConnectionStage::AwaitCea { .. } => {
+                self.end(End::NotCapabilities)
+            }
             _ => self.counters.thrown_away += 1,
         }
     }

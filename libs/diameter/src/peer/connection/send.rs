@@ -1,11 +1,11 @@
 //! Sending half of a connection: capabilities, watchdog, disconnection; our caller's requests and answers.
 
-use super::{Connection, Core, Leaving, Stage};
+use super::{Connection, ConnectionStage, Core, Leaving};
 use crate::check::{Fault, Origin, answer_broken_frame};
 use crate::dictionary::{application, avp, command};
 use crate::header::{CommandFlags, Header};
 use crate::message::Message;
-use crate::peer::capabilities::{self, Refusal};
+use crate::peer::capabilities::{self, CerRefusal};
 use crate::peer::event::{Cause, End, SendError};
 use crate::peer::window::Pending;
 use crate::result_code;
@@ -36,7 +36,7 @@ impl Connection {
     pub fn accept(&mut self, now: Instant) {
         let core = &mut self.core;
         core.set_now(now);
-        let Stage::Asked { cer, ref capabilities, .. } = core.stage else {
+        let ConnectionStage::Asked { cer, ref capabilities, .. } = core.stage else {
             return;
         };
         core.origin_state_id = capabilities.origin_state_id;
@@ -49,24 +49,29 @@ impl Connection {
     /// then the connection ends. `text` is for who runs the peer: what is wrong, and what to do.
     pub fn refuse(&mut self, result_code: u32, text: &'static str, now: Instant) {
         self.core.set_now(now);
-        if let Stage::Asked { cer, .. } = self.core.stage {
-            self.core.refuse(&cer, &Refusal::new(result_code, text));
+        if let ConnectionStage::Asked { cer, .. } = self.core.stage {
+            self.core.refuse(&cer, &CerRefusal::new(result_code, text));
         }
     }
 
     /// Disconnects: what is outstanding either way is finished, for at most
-    /// [`Config::drain`](crate::peer::Config::drain), then a DPR goes out. A connection that is not open just
-    /// ends.
+    /// [`ConnectionConfig::drain`](crate::peer::ConnectionConfig::drain), then a DPR goes out. A connection
+    /// that is not open just ends.
     pub fn disconnect(&mut self, cause: Cause, now: Instant) {
         let core = &mut self.core;
         core.set_now(now);
         match core.stage {
-            Stage::Open => {
+            ConnectionStage::Open => {
                 let deadline = core.now + core.config.drain;
-                core.stage = Stage::Draining { leaving: Leaving::Us { cause }, deadline };
+                core.stage = ConnectionStage::Draining { leaving: Leaving::Us { cause }, deadline };
             }
-            Stage::AwaitCer { .. } | Stage::Asked { .. } | Stage::AwaitCea { .. } => core.end(End::Aborted),
-            Stage::Draining { .. } | Stage::AwaitDpa { .. } | Stage::AwaitClose { .. } | Stage::Ended => {}
+            ConnectionStage::AwaitCer { .. }
+            | ConnectionStage::Asked { .. }
+            | ConnectionStage::AwaitCea { .. } => core.end(End::Aborted),
+            ConnectionStage::Draining { .. }
+            | ConnectionStage::AwaitDpa { .. }
+            | ConnectionStage::AwaitClose { .. }
+            | ConnectionStage::Ended => {}
         }
         core.settle();
     }
@@ -92,7 +97,7 @@ impl Connection {
         // I-Open | Send-Message | I-Snd-Message | I-Open
         let core = &mut self.core;
         core.set_now(now);
-        if !matches!(core.stage, Stage::Open) {
+        if !matches!(core.stage, ConnectionStage::Open) {
             return Err(SendError::NotOpen);
         }
         // What is handed back must not take new requests with it.
@@ -126,7 +131,7 @@ impl Connection {
         let core = &mut self.core;
         core.set_now(now);
         match core.stage {
-            Stage::Open | Stage::Draining { .. } | Stage::AwaitDpa { .. } => {
+            ConnectionStage::Open | ConnectionStage::Draining { .. } | ConnectionStage::AwaitDpa { .. } => {
                 write(&mut core.out);
                 core.owed = core.owed.saturating_sub(count);
                 core.settle();
@@ -140,14 +145,14 @@ impl Connection {
 impl Core {
     /// Capabilities are exchanged.
     pub(super) fn opened(&mut self) {
-        self.stage = Stage::Open;
+        self.stage = ConnectionStage::Open;
         let actions = self.watchdog.connection_up(self.now);
         self.watch(actions);
     }
 
     pub(super) fn send_cer(&mut self) {
         let identifier = self.identifier(CER_SLOT);
-        if let Stage::AwaitCea { hop_by_hop, .. } = &mut self.stage {
+        if let ConnectionStage::AwaitCea { hop_by_hop, .. } = &mut self.stage {
             *hop_by_hop = identifier;
         }
         let end_to_end = self.random.next_u32();
@@ -159,7 +164,7 @@ impl Core {
         self.settle();
     }
 
-    pub(super) fn send_cea(&mut self, cer: &Header, refusal: Option<&Refusal>) {
+    pub(super) fn send_cea(&mut self, cer: &Header, refusal: Option<&CerRefusal>) {
         let code = refusal.map_or(result_code::SUCCESS, |refusal| refusal.result_code);
         let mut writer = Writer::answer(&mut self.urgent, cer);
         if result_code::is_protocol(code) {
@@ -170,7 +175,7 @@ impl Core {
         writer.finish();
     }
 
-    pub(super) fn refuse(&mut self, cer: &Header, refusal: &Refusal) {
+    pub(super) fn refuse(&mut self, cer: &Header, refusal: &CerRefusal) {
         self.send_cea(cer, Some(refusal));
         self.counters.refused_requests += 1;
         self.end(End::from(refusal));
@@ -210,7 +215,7 @@ impl Core {
         capabilities::write_origin(&mut writer, &self.config.identity);
         writer.i32(avp::DISCONNECT_CAUSE, cause.0);
         writer.finish();
-        self.stage = Stage::AwaitDpa { hop_by_hop, deadline: self.now + self.config.disconnect };
+        self.stage = ConnectionStage::AwaitDpa { hop_by_hop, deadline: self.now + self.config.disconnect };
     }
 
     /// Snd-DPA, behind everything that was to be said.

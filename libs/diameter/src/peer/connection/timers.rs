@@ -1,6 +1,6 @@
 //! Deadlines of a connection.
 
-use super::{Core, Leaving, Stage};
+use super::{ConnectionStage, Core, Leaving};
 use crate::peer::event::End;
 use std::time::Instant;
 
@@ -8,19 +8,21 @@ impl Core {
     /// The stage's own deadline.
     fn stage_deadline(&self) -> Option<Instant> {
         match self.stage {
-            Stage::AwaitCer { deadline }
-            | Stage::Asked { deadline, .. }
-            | Stage::AwaitCea { deadline, .. }
-            | Stage::Draining { deadline, .. }
-            | Stage::AwaitDpa { deadline, .. }
-            | Stage::AwaitClose { deadline, .. } => Some(deadline),
-            Stage::Open | Stage::Ended => None,
+            ConnectionStage::AwaitCer { deadline }
+            | ConnectionStage::Asked { deadline, .. }
+            | ConnectionStage::AwaitCea { deadline, .. }
+            | ConnectionStage::Draining { deadline, .. }
+            | ConnectionStage::AwaitDpa { deadline, .. }
+            | ConnectionStage::AwaitClose { deadline, .. } => Some(deadline),
+            ConnectionStage::Open | ConnectionStage::Ended => None,
         }
     }
 
     /// The watchdog watches what is open.
     fn watchdog_due(&self) -> Option<Instant> {
-        self.watchdog.due().filter(|_| matches!(self.stage, Stage::Open | Stage::Draining { .. }))
+        self.watchdog
+            .due()
+            .filter(|_| matches!(self.stage, ConnectionStage::Open | ConnectionStage::Draining { .. }))
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
@@ -49,20 +51,24 @@ impl Core {
 
     fn stage_is_late(&mut self) {
         match self.stage {
-            Stage::AwaitCer { .. } | Stage::Asked { .. } | Stage::AwaitCea { .. } => {
+            ConnectionStage::AwaitCer { .. }
+            | ConnectionStage::Asked { .. }
+            | ConnectionStage::AwaitCea { .. } => {
                 // Wait-I-CEA | Timeout | Error | Closed
                 self.end(End::NoCapabilities);
             }
-            Stage::Draining { leaving, .. } => self.leave(leaving),
+            ConnectionStage::Draining { leaving, .. } => self.leave(leaving),
             // Closing | Timeout | Error | Closed
-            Stage::AwaitDpa { .. } | Stage::AwaitClose { .. } => self.end(End::DisconnectTimedOut),
-            Stage::Open | Stage::Ended => {}
+            ConnectionStage::AwaitDpa { .. } | ConnectionStage::AwaitClose { .. } => {
+                self.end(End::DisconnectTimedOut)
+            }
+            ConnectionStage::Open | ConnectionStage::Ended => {}
         }
     }
 
     /// What is outstanding is done: says so.
     pub(super) fn finish_draining(&mut self) {
-        if let Stage::Draining { leaving, .. } = self.stage
+        if let ConnectionStage::Draining { leaving, .. } = self.stage
             && self.owed == 0
             && self.window.used() == 0
         {
@@ -76,7 +82,7 @@ impl Core {
             Leaving::Peer { dpr, cause } => {
                 self.send_dpa(&dpr);
                 let deadline = self.now + self.config.disconnect;
-                self.stage = Stage::AwaitClose { cause, deadline };
+                self.stage = ConnectionStage::AwaitClose { cause, deadline };
             }
         }
     }

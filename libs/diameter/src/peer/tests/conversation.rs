@@ -1,7 +1,9 @@
 //! Tests of an open connection: requests, answers, watchdog, disconnection.
 
 use super::pair::*;
-use crate::peer::{Cause, Config, Connection, End, Event, NoAnswer, SendError, TRANSMIT_OCTETS_MAX};
+use crate::peer::{
+    Cause, Connection, ConnectionConfig, End, Event, NoAnswer, SendError, TRANSMIT_OCTETS_MAX,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,7 +59,7 @@ fn a_request_without_an_answer_times_out_and_its_late_answer_finds_nobody() {
 
 #[test]
 fn the_window_is_bounded() {
-    let mut pair = Pair::open_with(Config { window: 2, ..config("c") }, config("s"));
+    let mut pair = Pair::open_with(ConnectionConfig { window: 2, ..config("c") }, config("s"));
     let now = pair.now;
     request(&mut pair.client, 1, now).unwrap();
     request(&mut pair.client, 2, now).unwrap();
@@ -266,7 +268,8 @@ fn who_gets_a_dpr_finishes_what_is_outstanding_before_its_dpa() {
 #[test]
 fn a_drain_that_takes_too_long_is_cut_short() {
     let drain = Duration::from_secs(2);
-    let mut pair = Pair::open_with(Config { drain, ..config("c") }, Config { drain, ..config("s") });
+    let mut pair =
+        Pair::open_with(ConnectionConfig { drain, ..config("c") }, ConnectionConfig { drain, ..config("s") });
     request(&mut pair.client, 1, pair.now).unwrap();
     pair.exchange();
     pair.client.disconnect(Cause::REBOOTING, pair.now);

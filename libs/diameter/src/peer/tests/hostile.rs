@@ -2,7 +2,7 @@
 
 use super::pair::*;
 use crate::header::{CommandFlags, Header};
-use crate::peer::{Config, Connection, End, Event, Random};
+use crate::peer::{Connection, ConnectionConfig, End, Event, Random};
 use crate::write::Writer;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -57,7 +57,8 @@ fn a_request_that_leaves_with_the_last_word_was_sent() {
 
 #[test]
 fn sixteen_mebibytes_announced_and_nothing_following_cost_what_came() {
-    let mut pair = Pair::open_with(config("c"), Config { message_octets_max: 0xFF_FFFC, ..config("s") });
+    let mut pair =
+        Pair::open_with(config("c"), ConnectionConfig { message_octets_max: 0xFF_FFFC, ..config("s") });
     assert_eq!(input(&mut pair.server, &header(0xFF_FFFC), pair.now), []);
     assert!(pair.server.partial_capacity() < 1_024);
     // The watchdog finds that nothing more comes.
@@ -131,7 +132,7 @@ fn a_dwr_that_breaks_its_grammar_is_answered_so_and_is_life_all_the_same() {
 
 #[test]
 fn a_peer_that_never_reads_is_not_read_from_and_then_closed() {
-    let limits = Config { output_octets_max: 1_000, ..config("s") };
+    let limits = ConnectionConfig { output_octets_max: 1_000, ..config("s") };
     let mut pair = Pair::open_with(config("c"), limits);
     let now = pair.now;
     assert!(pair.server.wants_input());
@@ -146,7 +147,7 @@ fn a_peer_that_never_reads_is_not_read_from_and_then_closed() {
 
 #[test]
 fn a_peer_that_reads_after_a_while_is_read_from_again() {
-    let limits = Config { output_octets_max: 1_000, ..config("s") };
+    let limits = ConnectionConfig { output_octets_max: 1_000, ..config("s") };
     let mut pair = Pair::open_with(config("c"), limits);
     let now = pair.now;
     pair.server.answer(50, now, |out| (0..50).for_each(|id| write_answer(out, id))).unwrap();
@@ -157,7 +158,7 @@ fn a_peer_that_reads_after_a_while_is_read_from_again() {
 
 #[test]
 fn requests_over_the_limit_are_too_many_and_a_dwr_behind_them_is_answered() {
-    let mut pair = Pair::open_with(config("c"), Config { owed_max: 3, ..config("s") });
+    let mut pair = Pair::open_with(config("c"), ConnectionConfig { owed_max: 3, ..config("s") });
     let now = pair.now;
     let ids: Vec<_> = (0..4).map(|token| request(&mut pair.client, token, now).unwrap()).collect();
     let mut octets = output(&mut pair.client);
@@ -175,7 +176,7 @@ fn requests_over_the_limit_are_too_many_and_a_dwr_behind_them_is_answered() {
 #[test]
 fn requests_are_refused_while_output_piles_up() {
     let mut pair =
-        Pair::open_with(Config { output_octets_max: 100, window: 100, ..config("c") }, config("s"));
+        Pair::open_with(ConnectionConfig { output_octets_max: 100, window: 100, ..config("c") }, config("s"));
     let sent = (0..100).take_while(|token| request(&mut pair.client, *token, pair.now).is_ok()).count();
     assert!((1..10).contains(&sent), "{sent}");
     assert_eq!(request(&mut pair.client, 1, pair.now), Err(crate::peer::SendError::OutputFull));

@@ -1,8 +1,8 @@
 //! A peer identity: reconnection, elections, refusals, restarts.
 
 use super::pair::{config, start};
-use crate::peer::states::{Link, State};
-use crate::peer::watchdog::{JITTER, Status, Watchdog};
+use crate::peer::states::{Link, PeerState};
+use crate::peer::watchdog::{JITTER, Watchdog, WatchdogState};
 use crate::peer::{Capabilities, Cause, Connection, End, Order, Peer};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -70,7 +70,7 @@ fn a_lost_connection_is_tried_again_after_tc_and_probed_then() {
     peer.ended(I, End::Lost, &after(End::Lost), now);
     assert_eq!(orders(&mut peer), []);
     assert_after_tc(&peer, now);
-    assert_eq!(peer.watchdog().status(), Status::Down);
+    assert_eq!(peer.watchdog().status(), WatchdogState::Down);
     let due = peer.poll_timeout().unwrap();
     peer.handle_timeout(due);
     assert_eq!(orders(&mut peer), [Order::Connect]);
@@ -122,7 +122,7 @@ fn a_peer_that_is_busy_or_does_not_want_to_talk_is_left_alone_until_somebody_ask
     let end = End::PeerDisconnected(Cause::REBOOTING);
     peer.ended(I, end, &after(end), now);
     assert_after_tc(&peer, now);
-    assert_eq!(peer.watchdog().status(), Status::Initial, "it left in order: no proof is needed");
+    assert_eq!(peer.watchdog().status(), WatchdogState::Initial, "it left in order: no proof is needed");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn an_unanswered_disconnection_ends_all_the_same() {
     assert!(due > now + Duration::from_secs(5));
     peer.handle_timeout(due);
     assert_eq!(orders(&mut peer), [Order::Abort(I)]);
-    assert!(matches!(peer.state(), State::Closed(_)));
+    assert!(matches!(peer.state(), PeerState::Closed(_)));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::dictionary::{avp, command};
 use crate::header::CommandFlags;
 use crate::message::Message;
 use crate::peer::{
-    Answers, Application, Config, Connection, Event, Identity, Incoming, Outgoing, SendError, Start,
+    Answers, Application, Connection, ConnectionConfig, Event, Identity, Incoming, Outgoing, SendError, Start,
 };
 use crate::write::Writer;
 use std::net::{IpAddr, Ipv4Addr};
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 pub(super) const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) fn config(host: &str) -> Config {
+pub(super) fn config(host: &str) -> ConnectionConfig {
     let mut identity = Identity::new(host, "example", Application::auth(4));
     identity.origin_state_id = Some(100);
-    Config::new(identity)
+    ConnectionConfig::new(identity)
 }
 
 pub(super) fn start(seed: u64) -> Start {
@@ -126,7 +126,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    pub(super) fn new(client: Config, server: Config) -> Pair {
+    pub(super) fn new(client: ConnectionConfig, server: ConnectionConfig) -> Pair {
         let now = Instant::now();
         Pair {
             client: Connection::connecting(Arc::new(client), start(1), None, now),
@@ -140,7 +140,7 @@ impl Pair {
         Pair::open_with(config("client.example"), config("server.example"))
     }
 
-    pub(super) fn open_with(client: Config, server: Config) -> Pair {
+    pub(super) fn open_with(client: ConnectionConfig, server: ConnectionConfig) -> Pair {
         let mut pair = Pair::new(client, server);
         let (_, asked) = pair.exchange();
         assert!(matches!(asked[..], [Seen::Event(Event::Asked(_))]), "{asked:?}");

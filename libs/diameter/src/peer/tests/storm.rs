@@ -7,8 +7,8 @@ use crate::dictionary::command;
 use crate::header::CommandFlags;
 use crate::peer::states::Link;
 use crate::peer::{
-    ALREADY_CONNECTED, Answers, Cause, Config, Connection, Event, Incoming, Order, Outgoing, Peer, Random,
-    Start,
+    ALREADY_CONNECTED, Answers, Cause, Connection, ConnectionConfig, Event, Incoming, Order, Outgoing, Peer,
+    Random, Start,
 };
 use crate::write::Writer;
 use std::collections::{BTreeMap, VecDeque};
@@ -32,7 +32,7 @@ impl End {
 }
 
 struct Node {
-    config: Arc<Config>,
+    config: Arc<ConnectionConfig>,
     peer: Peer,
     /// When an attempt to connect comes to its end.
     connecting: Option<Instant>,

@@ -1,7 +1,7 @@
 //! RFC 3539, appendix A: every row of the table, in its order.
 
 use crate::peer::Random;
-use crate::peer::watchdog::{Action, JITTER, Status, TW_DEFAULT, TW_MIN, Watchdog};
+use crate::peer::watchdog::{Action, JITTER, TW_DEFAULT, TW_MIN, Watchdog, WatchdogState};
 use std::time::{Duration, Instant};
 
 const TC: Duration = Duration::from_secs(10);
@@ -47,7 +47,7 @@ fn assert_set(watchdog: &Watchdog, now: Instant, middle: Duration) {
     assert!(due >= now + middle - JITTER && due <= now + middle + JITTER, "{:?}", due - now);
 }
 
-const OKAY: Status = Status::Okay { is_pending: false };
+const OKAY: WatchdogState = WatchdogState::Okay { is_pending: false };
 
 #[test]
 fn okay_receive_dwa_clears_what_is_pending_and_sets_the_timer() {
@@ -63,7 +63,7 @@ fn okay_receive_other_sets_the_timer_and_leaves_the_dwr_pending() {
     let (mut watchdog, start) = asked();
     let now = start + Duration::from_secs(100);
     assert_eq!(watchdog.heard(now), []);
-    assert_eq!(watchdog.status(), Status::Okay { is_pending: true });
+    assert_eq!(watchdog.status(), WatchdogState::Okay { is_pending: true });
     assert_set(&watchdog, now, TW_DEFAULT);
 }
 
@@ -81,7 +81,7 @@ fn suspect_receive_other_fails_back_with_the_dwr_still_pending() {
     let (mut watchdog, start) = suspect();
     let now = start + Duration::from_secs(100);
     assert_eq!(watchdog.heard(now), [Action::Failback]);
-    assert_eq!(watchdog.status(), Status::Okay { is_pending: true });
+    assert_eq!(watchdog.status(), WatchdogState::Okay { is_pending: true });
     assert_set(&watchdog, now, TW_DEFAULT);
 }
 
@@ -90,7 +90,7 @@ fn reopen_receive_the_third_dwa_fails_back() {
     let (mut watchdog, now) = reopen();
     for answers in 1..3 {
         assert_eq!(watchdog.heard_dwa(now), []);
-        assert_eq!(watchdog.status(), Status::Reopen { is_pending: false, answers });
+        assert_eq!(watchdog.status(), WatchdogState::Reopen { is_pending: false, answers });
         assert_eq!(watchdog.timer_expired(now), [Action::SendWatchdog]);
     }
     assert_eq!(watchdog.heard_dwa(now), [Action::Failback]);
@@ -102,7 +102,7 @@ fn reopen_receive_an_earlier_dwa_counts_it_and_lets_the_timer_run_on() {
     let (mut watchdog, now) = reopen();
     let due = watchdog.due();
     assert_eq!(watchdog.heard_dwa(now + Duration::from_secs(1)), []);
-    assert_eq!(watchdog.status(), Status::Reopen { is_pending: false, answers: 1 });
+    assert_eq!(watchdog.status(), WatchdogState::Reopen { is_pending: false, answers: 1 });
     assert_eq!(watchdog.due(), due);
 }
 
@@ -111,7 +111,7 @@ fn reopen_receive_other_is_thrown_away() {
     let (mut watchdog, now) = reopen();
     let due = watchdog.due();
     assert_eq!(watchdog.heard(now + Duration::from_secs(1)), [Action::ThrowAway]);
-    assert_eq!(watchdog.status(), Status::Reopen { is_pending: true, answers: 0 });
+    assert_eq!(watchdog.status(), WatchdogState::Reopen { is_pending: true, answers: 0 });
     assert_eq!(watchdog.due(), due, "only a DWA is life here");
 }
 
@@ -130,7 +130,7 @@ fn okay_timer_expires_sends_a_dwr() {
     let (mut watchdog, start) = okay();
     let now = start + TW_DEFAULT;
     assert_eq!(watchdog.timer_expired(now), [Action::SendWatchdog]);
-    assert_eq!(watchdog.status(), Status::Okay { is_pending: true });
+    assert_eq!(watchdog.status(), WatchdogState::Okay { is_pending: true });
     assert_set(&watchdog, now, TW_DEFAULT);
 }
 
@@ -139,7 +139,7 @@ fn okay_timer_expires_with_a_dwr_pending_fails_over() {
     let (mut watchdog, start) = asked();
     let now = start + TW_DEFAULT;
     assert_eq!(watchdog.timer_expired(now), [Action::Failover]);
-    assert_eq!(watchdog.status(), Status::Suspect { is_pending: true });
+    assert_eq!(watchdog.status(), WatchdogState::Suspect { is_pending: true });
     assert_set(&watchdog, now, TW_DEFAULT);
 }
 
@@ -148,7 +148,7 @@ fn suspect_timer_expires_closes_the_connection() {
     let (mut watchdog, start) = suspect();
     let now = start + TW_DEFAULT;
     assert_eq!(watchdog.timer_expired(now), [Action::CloseConnection]);
-    assert_eq!(watchdog.status(), Status::Down);
+    assert_eq!(watchdog.status(), WatchdogState::Down);
     assert_set(&watchdog, now, TC);
 }
 
@@ -167,7 +167,7 @@ fn reopen_timer_expires_sends_the_next_dwr() {
     let (mut watchdog, now) = reopen();
     watchdog.heard_dwa(now);
     assert_eq!(watchdog.timer_expired(now), [Action::SendWatchdog]);
-    assert_eq!(watchdog.status(), Status::Reopen { is_pending: true, answers: 1 });
+    assert_eq!(watchdog.status(), WatchdogState::Reopen { is_pending: true, answers: 1 });
     assert_set(&watchdog, now, TW_DEFAULT);
 }
 
@@ -175,10 +175,10 @@ fn reopen_timer_expires_sends_the_next_dwr() {
 fn reopen_timer_expires_with_a_dwr_pending_begins_the_count_anew_and_then_closes() {
     let (mut watchdog, now) = reopen();
     assert_eq!(watchdog.timer_expired(now), []);
-    assert_eq!(watchdog.status(), Status::Reopen { is_pending: true, answers: -1 });
+    assert_eq!(watchdog.status(), WatchdogState::Reopen { is_pending: true, answers: -1 });
     assert_set(&watchdog, now, TW_DEFAULT);
     assert_eq!(watchdog.timer_expired(now), [Action::CloseConnection]);
-    assert_eq!(watchdog.status(), Status::Down);
+    assert_eq!(watchdog.status(), WatchdogState::Down);
     assert_set(&watchdog, now, TC);
 }
 
@@ -194,7 +194,7 @@ fn initial_connection_up_is_okay_at_once() {
 fn down_connection_up_is_probed_first() {
     let (mut watchdog, now) = down();
     assert_eq!(watchdog.connection_up(now), [Action::SendWatchdog]);
-    assert_eq!(watchdog.status(), Status::Reopen { is_pending: true, answers: 0 });
+    assert_eq!(watchdog.status(), WatchdogState::Reopen { is_pending: true, answers: 0 });
     assert!(!watchdog.is_usable());
     assert_set(&watchdog, now, TW_DEFAULT);
 }
@@ -203,11 +203,11 @@ fn down_connection_up_is_probed_first() {
 fn okay_connection_down_fails_over_and_suspect_and_reopen_did_so_before() {
     let (mut watchdog, now) = okay();
     assert_eq!(watchdog.connection_down(now), [Action::CloseConnection, Action::Failover]);
-    assert_eq!(watchdog.status(), Status::Down);
+    assert_eq!(watchdog.status(), WatchdogState::Down);
     assert_set(&watchdog, now, TC);
     for (mut watchdog, now) in [suspect(), reopen()] {
         assert_eq!(watchdog.connection_down(now), [Action::CloseConnection]);
-        assert_eq!(watchdog.status(), Status::Down);
+        assert_eq!(watchdog.status(), WatchdogState::Down);
         assert_set(&watchdog, now, TC);
     }
 }
@@ -224,7 +224,7 @@ fn the_interval_is_never_set_below_six_seconds_before_its_jitter() {
 fn after_a_disconnection_in_order_the_next_connection_needs_no_proof() {
     let (mut watchdog, now) = okay();
     watchdog.disconnected_in_order();
-    assert_eq!((watchdog.status(), watchdog.due()), (Status::Initial, None));
+    assert_eq!((watchdog.status(), watchdog.due()), (WatchdogState::Initial, None));
     assert_eq!(watchdog.connection_up(now), []);
     assert!(watchdog.is_usable());
 }

@@ -143,7 +143,7 @@ fn every_string_over_its_field_is_refused_with_its_status_before_anything_else()
         let response = if has_response { command.response() } else { Command::GENERIC_NACK };
         assert_eq!(answers(&mut session), [(response, field.status, 7)], "{} of {command}", field.name);
         assert!(session.input.capacity() < 4_096);
-        assert_eq!(session.state() == State::Open, bind || command == Command::OUTBIND);
+        assert_eq!(session.state() == SessionState::Open, bind || command == Command::OUTBIND);
     }
 }
 

@@ -213,7 +213,7 @@ fn an_alert_and_an_outbind_travel_without_a_response() {
     let mut pair = Pair::new(Config::default(), Config::default());
     pair.smsc.outbind(&Outbind { system_id: b"carrier", ..Outbind::default() }, pair.now).unwrap();
     assert_eq!(pair.carry_to_esme(), [Seen::Outbind]);
-    assert_eq!((pair.esme.state(), pair.smsc.state()), (State::Outbound, State::Outbound));
+    assert_eq!((pair.esme.state(), pair.smsc.state()), (SessionState::Outbound, SessionState::Outbound));
     let bind = Bind { mode: BindMode::Receiver, ..Bind::default() };
     pair.esme.bind(&bind, pair.now).unwrap();
     assert!(matches!(pair.carry_to_smsc()[..], [Seen::Bind { mode: BindMode::Receiver, .. }]));

@@ -180,7 +180,7 @@ fn pdus_in_the_wrong_direction_are_refused() {
         for mode in [BindMode::Transmitter, BindMode::Receiver, BindMode::Transceiver] {
             let pair = Pair::bound(mode);
             for (mut session, peer) in [(pair.smsc, Role::Esme), (pair.esme, Role::Smsc)] {
-                if may_send(peer, command, State::Bound(mode)) {
+                if may_send(peer, command, SessionState::Bound(mode)) {
                     continue;
                 }
                 let seen = input(&mut session, &frame(&pdu, 3), pair.now);
@@ -363,7 +363,7 @@ fn a_caller_that_never_takes_events_is_stopped() {
         smsc.handle_input(&bytes, now);
     }
     assert!(smsc.input.len() < 12 << 20);
-    assert_eq!(smsc.state(), State::Closed);
+    assert_eq!(smsc.state(), SessionState::Closed);
     assert_eq!(events(&mut smsc), [Seen::Closed(Reason::Overrun)]);
 }
 

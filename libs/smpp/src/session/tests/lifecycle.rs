@@ -14,7 +14,7 @@ fn a_refused_bind_leaves_the_session_open_for_another() {
     pair.carry_to_smsc();
     pair.smsc.refuse_bind(Status::RINVPASWD, pair.now).unwrap();
     assert_eq!(pair.carry_to_esme(), [Seen::BindRefused(Status::RINVPASWD)]);
-    assert_eq!((pair.esme.state(), pair.smsc.state()), (State::Open, State::Open));
+    assert_eq!((pair.esme.state(), pair.smsc.state()), (SessionState::Open, SessionState::Open));
     pair.esme.bind(&bind_as(BindMode::Receiver), pair.now).unwrap();
     pair.carry_to_smsc();
     pair.smsc.accept_bind(b"carrier", pair.now).unwrap();
@@ -32,7 +32,7 @@ fn the_third_refused_bind_closes_the_connection_behind_its_answer() {
         assert_eq!(pair.carry_to_esme(), [Seen::BindRefused(Status::RINVPASWD)]);
         assert_eq!(!closed.is_empty(), attempt == 3, "{closed:?}");
     }
-    assert_eq!(pair.smsc.state(), State::Closed);
+    assert_eq!(pair.smsc.state(), SessionState::Closed);
     assert_eq!(pair.smsc.accept_bind(b"carrier", pair.now), Err(SendError::WrongState));
 }
 
@@ -70,14 +70,14 @@ fn unbind_waits_for_what_is_in_flight_and_refuses_what_is_new() {
     let sequence = pair.esme.submit(&hello(), 1, pair.now).unwrap();
     assert_eq!(pair.carry_to_smsc().len(), 1);
     pair.esme.unbind(pair.now);
-    assert_eq!(pair.esme.state(), State::Unbound);
+    assert_eq!(pair.esme.state(), SessionState::Unbound);
     assert_eq!(pair.esme.submit(&hello(), 2, pair.now), Err(SendError::WrongState));
     assert!(output(&mut pair.esme).is_empty(), "no unbind before the response");
     pair.smsc.respond(sequence, Status::ROK, b"1", pair.now).unwrap();
     assert!(matches!(pair.carry_to_esme()[..], [Seen::Response { token: 1, .. }]));
     assert_eq!(pair.carry_to_smsc(), [Seen::Unbinding, Seen::Closed(Reason::PeerUnbound)]);
     assert_eq!(pair.carry_to_esme(), [Seen::Closed(Reason::Unbound)]);
-    assert_eq!((pair.esme.state(), pair.smsc.state()), (State::Closed, State::Closed));
+    assert_eq!((pair.esme.state(), pair.smsc.state()), (SessionState::Closed, SessionState::Closed));
 }
 
 #[test]

@@ -130,8 +130,8 @@ impl Pair {
         assert_eq!(pair.carry_to_smsc(), [Seen::Bind { mode, password: b"secret".to_vec() }]);
         pair.smsc.accept_bind(b"carrier", pair.now).unwrap();
         assert!(matches!(pair.carry_to_esme()[..], [Seen::Bound(_)]));
-        assert_eq!(pair.esme.state(), State::Bound(mode));
-        assert_eq!(pair.smsc.state(), State::Bound(mode));
+        assert_eq!(pair.esme.state(), SessionState::Bound(mode));
+        assert_eq!(pair.smsc.state(), SessionState::Bound(mode));
         pair
     }
 

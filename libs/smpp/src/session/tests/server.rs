@@ -318,7 +318,7 @@ fn a_thousand_connections_that_never_bind_cost_little_and_are_closed_in_time() {
         session.handle_input(&frame(&Bind::default(), 1)[..7], start);
         assert!(session.poll_event().is_none() && session.input.capacity() < 64);
         session.handle_timeout(start + Duration::from_millis(9_999));
-        assert_eq!(session.state(), State::Open);
+        assert_eq!(session.state(), SessionState::Open);
         session.handle_timeout(start + second(10));
         assert_eq!(events(session), [Seen::Closed(Reason::SessionInit)]);
     }

@@ -76,7 +76,7 @@ fn either_side_asks_a_silent_peer_and_any_pdu_is_life() {
     let asked = answers(&mut pair.smsc);
     assert!(matches!(asked[..], [(Command::ENQUIRE_LINK, Status::ROK, _)]), "{asked:?}");
     pair.pass(second(58));
-    assert!(!output(&mut pair.smsc).is_empty() || pair.smsc.state() == State::Closed);
+    assert!(!output(&mut pair.smsc).is_empty() || pair.smsc.state() == SessionState::Closed);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn an_answered_enquire_link_is_asked_again_only_after_silence() {
         pair.carry_to_smsc();
         assert!(output(&mut pair.esme).is_empty() && output(&mut pair.smsc).is_empty());
     }
-    assert_eq!(pair.esme.state(), State::Bound(BindMode::Transceiver));
+    assert_eq!(pair.esme.state(), SessionState::Bound(BindMode::Transceiver));
     assert_eq!(pair.esme.in_flight(), 0, "enquire_link takes no slot");
 }
 

@@ -147,13 +147,13 @@ fn the_state_table_is_the_specifications() {
     use BindMode::{Receiver as Rx, Transceiver as Trx, Transmitter as Tx};
     use Role::{Esme, Smsc};
     let states = [
-        State::Open,
-        State::Outbound,
-        State::Bound(Tx),
-        State::Bound(Rx),
-        State::Bound(Trx),
-        State::Unbound,
-        State::Closed,
+        SessionState::Open,
+        SessionState::Outbound,
+        SessionState::Bound(Tx),
+        SessionState::Bound(Rx),
+        SessionState::Bound(Trx),
+        SessionState::Unbound,
+        SessionState::Closed,
     ];
     // 3.4 table 2-1 with 5.0's rows: in which of the states above each may be sent, by the ESME and by the
     // SMSC.

@@ -235,7 +235,8 @@ impl VirtualWire {
     fn maybe_reset(&mut self) {
         let pdus = self.pdus_before + self.up.pdus + self.down.pdus;
         let chosen = self.resets == 0 && self.weather.reset_at_pdu.is_some_and(|at| pdus >= at);
-        let over = self.pair.esme.state() == State::Closed || self.pair.smsc.state() == State::Closed;
+        let over =
+            self.pair.esme.state() == SessionState::Closed || self.pair.smsc.state() == SessionState::Closed;
         if !chosen && !over && self.random.below(1_000) >= self.weather.reset {
             return;
         }

@@ -31,7 +31,7 @@ struct Run {
 /// Runs all transactions over one connection that is lost where `cut` says.
 fn run(names: &[&str], window: usize, (pipelining, chunking): (bool, bool), cut: Cut) -> Run {
     let now = Instant::now();
-    let (mut client, mut model) = (Client::new(options(window), now), Model::new(pipelining, chunking));
+    let (mut client, mut model) = (SmtpClient::new(options(window), now), Model::new(pipelining, chunking));
     let mut left =
         names.iter().enumerate().map(|(id, name)| transaction(id as u64, name)).collect::<Vec<_>>();
     left.reverse();
@@ -46,10 +46,10 @@ fn run(names: &[&str], window: usize, (pipelining, chunking): (bool, bool), cut:
     'connection: loop {
         while let Some(event) = client.poll_event() {
             match event {
-                Event::Done { id, verdict } => {
+                SmtpClientEvent::Done { id, verdict } => {
                     assert!(run.verdicts.insert(id, verdict).is_none(), "a second verdict")
                 }
-                Event::Closed(_) => break 'connection,
+                SmtpClientEvent::Closed(_) => break 'connection,
                 _ => {}
             }
         }

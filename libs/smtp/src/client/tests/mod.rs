@@ -10,10 +10,10 @@ use super::*;
 use crate::path::Path;
 
 /// A client's options without TLS and credentials.
-fn options(window: usize) -> Options {
-    Options {
+fn options(window: usize) -> ClientOptions {
+    ClientOptions {
         hello: "alerts.test".to_owned(),
-        tls: Tls::None,
+        tls: TlsMode::None,
         credentials: None,
         window,
         timeouts: Timeouts::default(),
@@ -33,15 +33,15 @@ fn transaction(id: u64, to: &str) -> Transaction {
 
 /// A client and what it wrote, under a clock that stands still unless moved.
 struct Scripted {
-    client: Client,
+    client: SmtpClient,
     now: Instant,
-    events: Vec<Event>,
+    events: Vec<SmtpClientEvent>,
 }
 
 impl Scripted {
-    fn new(options: Options) -> Scripted {
+    fn new(options: ClientOptions) -> Scripted {
         let now = Instant::now();
-        Scripted { client: Client::new(options, now), now, events: Vec::new() }
+        Scripted { client: SmtpClient::new(options, now), now, events: Vec::new() }
     }
 
     /// Opens a session with a server that offers these extensions.
@@ -49,7 +49,7 @@ impl Scripted {
         let mut scripted = Scripted::new(options(window));
         assert_eq!(scripted.receive("220 mx\r\n"), "EHLO alerts.test\r\n");
         assert_eq!(scripted.receive(&format!("250-mx{extensions}\r\n250 HELP\r\n")), "");
-        assert!(matches!(scripted.events.as_slice(), [Event::Ready(_)]), "{:?}", scripted.events);
+        assert!(matches!(scripted.events.as_slice(), [SmtpClientEvent::Ready(_)]), "{:?}", scripted.events);
         scripted.events.clear();
         scripted
     }
@@ -86,11 +86,12 @@ impl Scripted {
     /// Verdicts so far, each as one word with its code.
     fn verdicts(&mut self) -> Vec<(u64, String)> {
         let events = std::mem::take(&mut self.events);
-        let (done, rest) = events.into_iter().partition(|event| matches!(event, Event::Done { .. }));
+        let (done, rest) =
+            events.into_iter().partition(|event| matches!(event, SmtpClientEvent::Done { .. }));
         self.events = rest;
         done.into_iter()
             .map(|event| match event {
-                Event::Done { id, verdict } => (id, in_short(&verdict)),
+                SmtpClientEvent::Done { id, verdict } => (id, in_short(&verdict)),
                 _ => unreachable!(),
             })
             .collect()
@@ -99,7 +100,7 @@ impl Scripted {
     /// The end of the session, as a code; nothing if it is open.
     fn end(&self) -> Option<Result<(), String>> {
         self.events.iter().find_map(|event| match event {
-            Event::Closed(end) => Some(end.clone().map_err(|failure| failure.code)),
+            SmtpClientEvent::Closed(end) => Some(end.clone().map_err(|failure| failure.code)),
             _ => None,
         })
     }

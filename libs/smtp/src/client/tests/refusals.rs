@@ -143,12 +143,12 @@ fn a_refusal_before_the_first_transaction_ends_the_session_with_the_servers_word
         (&["HTTP/1.1 400 Bad Request\r\n"], "smtp:protocol", "HTTP/1.1"),
         (&["354 go\r\n"], "smtp:protocol", "does not fit"),
     ] {
-        let mut s = Scripted::new(Options { tls: Tls::StartTls, ..options(20) });
+        let mut s = Scripted::new(ClientOptions { tls: TlsMode::StartTls, ..options(20) });
         for reply in replies {
             s.receive(reply);
         }
         match s.events.last() {
-            Some(Event::Closed(Err(failure))) => {
+            Some(SmtpClientEvent::Closed(Err(failure))) => {
                 assert_eq!(failure.code, code);
                 assert!(failure.text.contains(words), "{:?}", failure.text);
             }
@@ -160,7 +160,7 @@ fn a_refusal_before_the_first_transaction_ends_the_session_with_the_servers_word
 #[test]
 fn a_wrong_password_ends_the_session() {
     let credentials = Some(("user".to_owned(), "wrong".to_owned()));
-    let mut s = Scripted::new(Options { credentials, ..options(20) });
+    let mut s = Scripted::new(ClientOptions { credentials, ..options(20) });
     s.receive("220 mx\r\n");
     s.receive("250-mx\r\n250 AUTH PLAIN\r\n");
     s.receive("535 5.7.8 bad credentials\r\n");
@@ -209,7 +209,7 @@ fn only_the_mail_the_server_was_at_is_suspected_when_it_hangs_up() {
         s.written();
         let events = std::mem::take(&mut s.events);
         let verdicts = events.into_iter().filter_map(|event| match event {
-            Event::Done { id, verdict: Verdict::NotTried { suspect, .. } } => Some((id, suspect)),
+            SmtpClientEvent::Done { id, verdict: Verdict::NotTried { suspect, .. } } => Some((id, suspect)),
             _ => None,
         });
         verdicts.collect::<Vec<_>>()

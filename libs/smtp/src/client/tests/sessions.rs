@@ -80,32 +80,32 @@ fn a_server_that_does_not_know_ehlo_is_greeted_the_old_way() {
 
 #[test]
 fn starttls_hands_the_connection_over_and_forgets_what_was_said_before() {
-    let mut s = Scripted::new(Options { tls: Tls::StartTls, ..options(20) });
+    let mut s = Scripted::new(ClientOptions { tls: TlsMode::StartTls, ..options(20) });
     s.receive("220 mx\r\n");
     assert_eq!(s.receive("250-mx\r\n250-PIPELINING\r\n250-SIZE 5\r\n250 STARTTLS\r\n"), "STARTTLS\r\n");
     assert_eq!(s.receive("220 go\r\n"), "");
-    assert_eq!(s.events, [Event::StartTls]);
+    assert_eq!(s.events, [SmtpClientEvent::StartTls]);
     s.client.handle_input(s.now, Input::Secured);
     assert_eq!(s.written(), "EHLO alerts.test\r\n");
     s.receive("250 mx\r\n");
-    assert_eq!(s.events[1], Event::Ready(Extensions::default()));
+    assert_eq!(s.events[1], SmtpClientEvent::Ready(Extensions::default()));
 }
 
 #[test]
 fn octets_injected_before_the_handshake_end_the_session() {
-    let mut s = Scripted::new(Options { tls: Tls::StartTls, ..options(20) });
+    let mut s = Scripted::new(ClientOptions { tls: TlsMode::StartTls, ..options(20) });
     s.receive("220 mx\r\n");
     s.receive("250-mx\r\n250 STARTTLS\r\n");
     s.receive("220 go\r\n250 injected\r\n");
     assert_eq!(s.end(), Some(Err("smtp:protocol".to_owned())));
-    assert!(!s.events.contains(&Event::StartTls));
+    assert!(!s.events.contains(&SmtpClientEvent::StartTls));
 }
 
 #[test]
 fn credentials_go_by_plain_or_by_login() {
     let with = |extensions: &str| {
         let credentials = Some(("user".to_owned(), "pässword".to_owned()));
-        let mut s = Scripted::new(Options { credentials, ..options(20) });
+        let mut s = Scripted::new(ClientOptions { credentials, ..options(20) });
         s.receive("220 mx\r\n");
         let written = s.receive(&format!("250-mx\r\n250 {extensions}\r\n"));
         (s, written)
@@ -113,14 +113,14 @@ fn credentials_go_by_plain_or_by_login() {
     let (mut s, written) = with("AUTH LOGIN PLAIN");
     assert_eq!(written, "AUTH PLAIN AHVzZXIAcMOkc3N3b3Jk\r\n");
     s.receive("235 2.7.0 welcome\r\n");
-    assert!(matches!(s.events.as_slice(), [Event::Ready(_)]));
+    assert!(matches!(s.events.as_slice(), [SmtpClientEvent::Ready(_)]));
 
     let (mut s, written) = with("AUTH LOGIN");
     assert_eq!(written, "AUTH LOGIN\r\n");
     assert_eq!(s.receive("334 VXNlcm5hbWU6\r\n"), "dXNlcg==\r\n");
     assert_eq!(s.receive("334 UGFzc3dvcmQ6\r\n"), "cMOkc3N3b3Jk\r\n");
     s.receive("235 welcome\r\n");
-    assert!(matches!(s.events.as_slice(), [Event::Ready(_)]));
+    assert!(matches!(s.events.as_slice(), [SmtpClientEvent::Ready(_)]));
 
     let (s, written) = with("AUTH CRAM-MD5");
     assert_eq!((written.as_str(), s.end()), ("", Some(Err("smtp:protocol".to_owned()))));
@@ -225,7 +225,7 @@ proptest::proptest! {
         }
         s.client.handle_input(s.now, Input::Lost("over"));
         s.written();
-        let ends = s.events.iter().filter(|event| matches!(event, Event::Closed(_))).count();
+        let ends = s.events.iter().filter(|event| matches!(event, SmtpClientEvent::Closed(_))).count();
         let mut ids: Vec<u64> = s.verdicts().into_iter().map(|(id, _)| id).collect();
         ids.sort_unstable();
         proptest::prop_assert_eq!(ids, (0..submitted).collect::<Vec<_>>());

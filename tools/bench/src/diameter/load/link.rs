@@ -14,7 +14,7 @@ use std::time::Duration;
 const SERVER_NAME: &str = "localhost";
 
 /// One connection.
-pub(super) enum Link {
+pub(super) enum CreditConnection {
     Clear(TcpStream),
     /// An association's descriptor is read and written like TCP's, but what one write gives is one user
     /// message.
@@ -38,32 +38,32 @@ pub(in crate::diameter) fn tls_of(certificate: &CertificateDer<'_>) -> Result<Ar
     Ok(Arc::new(config))
 }
 
-impl Link {
+impl CreditConnection {
     /// Connects; the handshake is done with the first octets that are written.
     pub(super) fn open(
         address: &str,
         transport: Transport,
         tls: Option<&Arc<ClientConfig>>,
         patience: Duration,
-    ) -> io::Result<Link> {
+    ) -> io::Result<CreditConnection> {
         if transport == Transport::Sctp {
             let stream = associate(address)?;
             stream.set_read_timeout(Some(patience))?;
-            return Ok(Link::Association(stream));
+            return Ok(CreditConnection::Association(stream));
         }
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(patience))?;
-        let Some(tls) = tls else { return Ok(Link::Clear(stream)) };
+        let Some(tls) = tls else { return Ok(CreditConnection::Clear(stream)) };
         let name = ServerName::try_from(SERVER_NAME).map_err(io::Error::other)?;
         let connection = ClientConnection::new(Arc::clone(tls), name).map_err(io::Error::other)?;
-        Ok(Link::Tls(Box::new(StreamOwned::new(connection, stream))))
+        Ok(CreditConnection::Tls(Box::new(StreamOwned::new(connection, stream))))
     }
 
     pub(super) fn socket(&self) -> &TcpStream {
         match self {
-            Link::Clear(stream) | Link::Association(stream) => stream,
-            Link::Tls(stream) => &stream.sock,
+            CreditConnection::Clear(stream) | CreditConnection::Association(stream) => stream,
+            CreditConnection::Tls(stream) => &stream.sock,
         }
     }
 
@@ -73,14 +73,14 @@ impl Link {
 
     /// A read that gave something may have left something behind, though the socket has nothing.
     pub(super) fn may_hold_more(&self) -> bool {
-        matches!(self, Link::Tls(_))
+        matches!(self, CreditConnection::Tls(_))
     }
 
     /// True: the system has all that was written. TLS takes more than the system has room for.
     pub(super) fn is_flushed(&mut self) -> io::Result<bool> {
         match self {
-            Link::Clear(_) | Link::Association(_) => Ok(true),
-            Link::Tls(stream) => match stream.flush() {
+            CreditConnection::Clear(_) | CreditConnection::Association(_) => Ok(true),
+            CreditConnection::Tls(stream) => match stream.flush() {
                 Ok(()) => Ok(!stream.conn.wants_write()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
                 Err(error) => Err(error),
@@ -100,28 +100,28 @@ fn one_message(output: &[u8]) -> &[u8] {
     next_frame(output, MESSAGE_OCTETS_MAX).ok().flatten().unwrap_or(output)
 }
 
-impl Read for Link {
+impl Read for CreditConnection {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
-            Link::Clear(stream) | Link::Association(stream) => stream.read(into),
-            Link::Tls(stream) => stream.read(into),
+            CreditConnection::Clear(stream) | CreditConnection::Association(stream) => stream.read(into),
+            CreditConnection::Tls(stream) => stream.read(into),
         }
     }
 }
 
-impl Write for Link {
+impl Write for CreditConnection {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
         match self {
-            Link::Clear(stream) => stream.write(octets),
-            Link::Association(stream) => stream.write(one_message(octets)),
-            Link::Tls(stream) => stream.write(octets),
+            CreditConnection::Clear(stream) => stream.write(octets),
+            CreditConnection::Association(stream) => stream.write(one_message(octets)),
+            CreditConnection::Tls(stream) => stream.write(octets),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Link::Clear(stream) | Link::Association(stream) => stream.flush(),
-            Link::Tls(stream) => stream.flush(),
+            CreditConnection::Clear(stream) | CreditConnection::Association(stream) => stream.flush(),
+            CreditConnection::Tls(stream) => stream.flush(),
         }
     }
 }

@@ -4,7 +4,7 @@ mod link;
 mod open;
 mod schedule;
 
-use super::request::{Kind, Template, client_name, is_good};
+use super::request::{RequestKind, RequestTemplate, client_name, is_good};
 use super::transport::Transport;
 use crate::deployment::bind_this_thread;
 use crate::statistics::Spread;
@@ -14,7 +14,7 @@ use diameter::frame::next_frame;
 use diameter::header::{CommandFlags, MESSAGE_OCTETS_MAX};
 use diameter::message::Message;
 use diameter::write::Writer;
-use link::Link;
+use link::CreditConnection;
 pub(super) use link::tls_of;
 use pace::Lag;
 use rustix::event::{Timespec, epoll};
@@ -131,7 +131,7 @@ impl Shared {
 /// # Errors
 /// No connection, or one that broke.
 pub(super) fn run(load: &Load) -> Result<Done, String> {
-    let said = |error: io::Error| format!("the server at {}: {error}", load.address);
+    let describe = |error: io::Error| format!("the server at {}: {error}", load.address);
     let threads = load.threads.clamp(1, load.connections);
     let shared = Arc::new(Shared::new(load, threads));
     let mut running = Vec::new();
@@ -140,9 +140,9 @@ pub(super) fn run(load: &Load) -> Result<Done, String> {
         let work = move || {
             let cpus = &shared.load.cpus;
             let bound = if cpus.is_empty() { Ok(()) } else { bind_this_thread(cpus) };
-            let clients: io::Result<Vec<Client>> = (number..shared.load.connections)
+            let clients: io::Result<Vec<CreditClient>> = (number..shared.load.connections)
                 .step_by(threads)
-                .map(|client| Client::open(&shared.load, client))
+                .map(|client| CreditClient::open(&shared.load, client))
                 .collect();
             // Whoever failed still is waited for.
             shared.begin.wait();
@@ -157,7 +157,7 @@ pub(super) fn run(load: &Load) -> Result<Done, String> {
                 None => thread.run(&shared, &mut clients?),
             }
         };
-        running.push(std::thread::Builder::new().name("load".to_owned()).spawn(work).map_err(said)?);
+        running.push(std::thread::Builder::new().name("load".to_owned()).spawn(work).map_err(describe)?);
     }
     shared.begin.wait();
     let begin = *shared.started.get_or_init(Instant::now);
@@ -165,9 +165,9 @@ pub(super) fn run(load: &Load) -> Result<Done, String> {
         std::thread::sleep(time);
         shared.over.store(true, Ordering::Relaxed);
     }
-    let mut done = Done::nothing(Template::new(Kind::Event, 0, load.run).octets());
+    let mut done = Done::nothing(RequestTemplate::new(RequestKind::Event, 0, load.run).octets());
     for thread in running {
-        let one = thread.join().map_err(|_| "a thread of the load panicked")?.map_err(said)?;
+        let one = thread.join().map_err(|_| "a thread of the load panicked")?.map_err(describe)?;
         done.requests += one.requests;
         done.errors += one.errors;
         done.spread.merge(&one.spread);
@@ -182,8 +182,8 @@ pub(super) fn run(load: &Load) -> Result<Done, String> {
 
 /// A request in flight.
 #[derive(Clone, Copy)]
-struct Slot {
-    kind: Kind,
+struct RequestInFlight {
+    kind: RequestKind,
     session: u64,
     account: u32,
     end_to_end: u32,
@@ -191,41 +191,41 @@ struct Slot {
     waits: bool,
 }
 
-struct Client {
-    link: Link,
+struct CreditClient {
+    link: CreditConnection,
     input: Vec<u8>,
     filled: usize,
     output: Vec<u8>,
     written: usize,
-    slots: Vec<Slot>,
+    slots: Vec<RequestInFlight>,
     waiting: usize,
-    templates: [Template; 4],
+    templates: [RequestTemplate; 4],
     next_session: u64,
     next_end_to_end: u32,
     watches_writes: bool,
     /// Slots without a request, where requests fall due.
     free: Vec<usize>,
     /// What follows in sessions that were begun, where requests fall due.
-    later: VecDeque<(Kind, u64, u32)>,
+    later: VecDeque<(RequestKind, u64, u32)>,
 }
 
-impl Client {
+impl CreditClient {
     /// Connects and exchanges capabilities.
-    fn open(load: &Load, number: usize) -> io::Result<Client> {
-        let mut link = Link::open(&load.address, load.transport, load.tls.as_ref(), PATIENCE)?;
+    fn open(load: &Load, number: usize) -> io::Result<CreditClient> {
+        let mut link = CreditConnection::open(&load.address, load.transport, load.tls.as_ref(), PATIENCE)?;
         let mut input = vec![0; READ_OCTETS];
         exchange_capabilities(&mut link, number, &mut input)?;
         link.set_nonblocking()?;
-        let template = |kind| Template::new(kind, number, load.run);
-        let slot = Slot {
-            kind: Kind::Event,
+        let template = |kind| RequestTemplate::new(kind, number, load.run);
+        let slot = RequestInFlight {
+            kind: RequestKind::Event,
             session: 0,
             account: 0,
             end_to_end: 0,
             since: Instant::now(),
             waits: false,
         };
-        Ok(Client {
+        Ok(CreditClient {
             link,
             input,
             filled: 0,
@@ -233,7 +233,13 @@ impl Client {
             written: 0,
             slots: vec![slot; load.window],
             waiting: 0,
-            templates: [Kind::Event, Kind::Initial, Kind::Update, Kind::Terminate].map(template),
+            templates: [
+                RequestKind::Event,
+                RequestKind::Initial,
+                RequestKind::Update,
+                RequestKind::Terminate,
+            ]
+            .map(template),
             next_session: 0,
             // Unlike those of another run's connection of the same name (RFC 6733, section 3).
             next_end_to_end: (load.run as u32) << 20 | number as u32,
@@ -244,10 +250,10 @@ impl Client {
     }
 
     /// Asks on a slot that is free.
-    fn ask(&mut self, place: usize, kind: Kind, session: u64, account: u32, since: Instant) {
+    fn ask(&mut self, place: usize, kind: RequestKind, session: u64, account: u32, since: Instant) {
         let end_to_end = self.next_end_to_end;
         self.next_end_to_end = end_to_end.wrapping_add(1);
-        self.slots[place] = Slot { kind, session, account, end_to_end, since, waits: true };
+        self.slots[place] = RequestInFlight { kind, session, account, end_to_end, since, waits: true };
         self.waiting += 1;
         let template = &mut self.templates[kind.request_type() as usize % 4];
         template.write(session, account, place as u32, end_to_end, &mut self.output);
@@ -268,7 +274,7 @@ impl Client {
     }
 }
 
-fn exchange_capabilities(link: &mut Link, number: usize, input: &mut [u8]) -> io::Result<()> {
+fn exchange_capabilities(link: &mut CreditConnection, number: usize, input: &mut [u8]) -> io::Result<()> {
     let mut octets = Vec::new();
     let mut writer =
         Writer::request(&mut octets, command::CAPABILITIES_EXCHANGE, 0, CommandFlags::default(), 1, 1);
@@ -316,7 +322,7 @@ impl Thread {
         Thread { chance, requests: 0, errors: 0, spread, lag, late: 0, wrong: None }
     }
 
-    fn run(mut self, shared: &Shared, clients: &mut [Client]) -> io::Result<Thread> {
+    fn run(mut self, shared: &Shared, clients: &mut [CreditClient]) -> io::Result<Thread> {
         let ready = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         for (place, client) in clients.iter_mut().enumerate() {
             watch(&ready, place, client)?;
@@ -348,7 +354,7 @@ impl Thread {
     }
 
     /// A new event or session on a free slot, while there is something to do.
-    fn begin(&mut self, shared: &Shared, client: &mut Client, place: usize, now: Instant) {
+    fn begin(&mut self, shared: &Shared, client: &mut CreditClient, place: usize, now: Instant) {
         if shared.over.load(Ordering::Relaxed) || !take(&shared.left) {
             return;
         }
@@ -357,10 +363,10 @@ impl Thread {
     }
 
     /// The first request of an event or session that nobody began yet.
-    fn new_one(&mut self, shared: &Shared, client: &mut Client) -> (Kind, u64, u32) {
+    fn new_one(&mut self, shared: &Shared, client: &mut CreditClient) -> (RequestKind, u64, u32) {
         let session = client.next_session;
         client.next_session += 1;
-        let kind = if shared.load.sessions { Kind::Initial } else { Kind::Event };
+        let kind = if shared.load.sessions { RequestKind::Initial } else { RequestKind::Event };
         (kind, session, self.below(shared.load.accounts))
     }
 
@@ -375,7 +381,7 @@ impl Thread {
 
     /// Hears what is there. With TLS more may be decrypted than one read takes, of which the system says
     /// nothing.
-    fn read(&mut self, shared: &Shared, client: &mut Client) -> io::Result<()> {
+    fn read(&mut self, shared: &Shared, client: &mut CreditClient) -> io::Result<()> {
         let mut input = std::mem::take(&mut client.input);
         loop {
             let read = match client.link.read(&mut input[client.filled..]) {
@@ -401,7 +407,7 @@ impl Thread {
         Ok(())
     }
 
-    fn hear(&mut self, shared: &Shared, client: &mut Client, message: &Message<'_>, now: Instant) {
+    fn hear(&mut self, shared: &Shared, client: &mut CreditClient, message: &Message<'_>, now: Instant) {
         if message.header.flags.is_request() {
             return watched(client, message);
         }
@@ -432,9 +438,9 @@ impl Thread {
     fn go_on(
         &mut self,
         shared: &Shared,
-        client: &mut Client,
+        client: &mut CreditClient,
         place: usize,
-        next: Option<(Kind, u64, u32)>,
+        next: Option<(RequestKind, u64, u32)>,
         now: Instant,
     ) {
         if shared.load.rate.is_some() {
@@ -457,7 +463,7 @@ impl Thread {
     }
 
     /// Writes what waits; looks for room where the system has none.
-    fn write(&mut self, ready: &OwnedFd, place: usize, client: &mut Client) -> io::Result<()> {
+    fn write(&mut self, ready: &OwnedFd, place: usize, client: &mut CreditClient) -> io::Result<()> {
         let waits = !client.flush()?;
         if waits != client.watches_writes {
             let flags =
@@ -469,7 +475,7 @@ impl Thread {
     }
 }
 
-fn watch(ready: &OwnedFd, place: usize, client: &Client) -> io::Result<()> {
+fn watch(ready: &OwnedFd, place: usize, client: &CreditClient) -> io::Result<()> {
     let data = epoll::EventData::new_u64(place as u64);
     Ok(epoll::add(ready, client.link.socket(), data, epoll::EventFlags::IN)?)
 }
@@ -481,7 +487,7 @@ fn take(left: &AtomicU64) -> bool {
 }
 
 /// The server asks whether we live.
-fn watched(client: &mut Client, message: &Message<'_>) {
+fn watched(client: &mut CreditClient, message: &Message<'_>) {
     if message.header.command == command::DEVICE_WATCHDOG {
         let mut writer = Writer::answer(&mut client.output, &message.header);
         writer.u32(avp::RESULT_CODE, 2001);

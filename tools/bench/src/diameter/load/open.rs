@@ -2,7 +2,7 @@
 //! when its request was due. A server that stands still is not asked less for it: what fell due meanwhile is
 //! late, and counted so.
 
-use super::{AT_ONCE, Client, LATE_AFTER, PATIENCE, Schedule, Shared, Thread};
+use super::{AT_ONCE, CreditClient, LATE_AFTER, PATIENCE, Schedule, Shared, Thread};
 use rustix::event::{Timespec, epoll};
 use std::io;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ impl Thread {
     pub(super) fn run_open(
         mut self,
         shared: &Shared,
-        clients: &mut [Client],
+        clients: &mut [CreditClient],
         mut schedule: Schedule,
     ) -> io::Result<Thread> {
         let ready = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -53,7 +53,7 @@ impl Thread {
     fn begin_due(
         &mut self,
         shared: &Shared,
-        clients: &mut [Client],
+        clients: &mut [CreditClient],
         schedule: &mut Schedule,
         (turn, touched): (&mut usize, &mut Vec<usize>),
         now: Instant,
@@ -65,7 +65,7 @@ impl Thread {
             }
             let is_over = schedule.is_over();
             let has_work =
-                |client: &Client| !client.free.is_empty() && (!is_over || !client.later.is_empty());
+                |client: &CreditClient| !client.free.is_empty() && (!is_over || !client.later.is_empty());
             let mut places = (0..clients.len()).map(|step| (*turn + step) % clients.len());
             let Some(place) = places.find(|place| has_work(&clients[*place])) else {
                 // Every window is full, or what is left waits for an answer: that wakes us.

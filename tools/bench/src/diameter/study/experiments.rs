@@ -1,7 +1,7 @@
 //! Experiments of the published study, with its findings.
 
 use super::job::{Job, Pin, Work};
-use super::queues::Kind;
+use super::queues::QueueKind;
 use super::{Allocator, Experiment, How, StudyOptions, Trial};
 use crate::deployment::{Placement, own_cpus};
 use crate::diameter::{Amount, DiameterOptions, Transport};
@@ -118,9 +118,13 @@ fn allocator(options: &StudyOptions) -> Plan {
 
 fn queue(options: &StudyOptions) -> Plan {
     let kinds = [
-        (Kind::VectorUnderLock, "vector, drained under the lock", "no gain from 4 to 8 processors"),
-        (Kind::ListUnderLock, "list, drained under the lock", "worse"),
-        (Kind::ListTaken, "list, drained without the lock", "up to +150 % with TCMalloc; slower with glibc"),
+        (QueueKind::VectorUnderLock, "vector, drained under the lock", "no gain from 4 to 8 processors"),
+        (QueueKind::ListUnderLock, "list, drained under the lock", "worse"),
+        (
+            QueueKind::ListTaken,
+            "list, drained without the lock",
+            "up to +150 % with TCMalloc; slower with glibc",
+        ),
     ];
     let mut trials = Vec::new();
     for allocator in Allocator::ALL {

@@ -70,15 +70,15 @@ pub(super) fn handled(session: &mut Vec<u8>, number: u64) -> Option<Vec<u8>> {
 
 /// Boxed on purpose: each AVP is an object of its own, as in the study's server.
 #[allow(clippy::vec_box, reason = "what each AVP's own memory costs is measured")]
-type Avps = Vec<Box<Avp>>;
+type Avps = Vec<Box<OwnedAvp>>;
 
-struct Avp {
+struct OwnedAvp {
     name: AvpName,
     data: Vec<u8>,
 }
 
 fn build(session: &[u8], number: u64) -> Avps {
-    let avp = |name: AvpName, data: &[u8]| Box::new(Avp { name, data: data.to_vec() });
+    let avp = |name: AvpName, data: &[u8]| Box::new(OwnedAvp { name, data: data.to_vec() });
     // Seconds since 1900 (RFC 6733, section 4.3.1).
     let stamp = (1_790_000_000_u64 + 2_208_988_800) as u32;
     vec![
@@ -96,7 +96,7 @@ fn build(session: &[u8], number: u64) -> Avps {
     ]
 }
 
-fn encode(avps: &[Box<Avp>], number: u64) -> Vec<u8> {
+fn encode(avps: &[Box<OwnedAvp>], number: u64) -> Vec<u8> {
     let encoded: Vec<Vec<u8>> = avps.iter().map(|avp| encode_one(avp)).collect();
     let mut octets = Vec::with_capacity(HEADER_OCTETS + encoded.iter().map(Vec::len).sum::<usize>());
     let mut writer = request(&mut octets, number);
@@ -105,7 +105,7 @@ fn encode(avps: &[Box<Avp>], number: u64) -> Vec<u8> {
     octets
 }
 
-fn encode_one(avp: &Avp) -> Vec<u8> {
+fn encode_one(avp: &OwnedAvp) -> Vec<u8> {
     let length = AVP_HEADER_OCTETS + avp.data.len();
     let mut octets = Vec::with_capacity(length.next_multiple_of(4));
     octets.extend_from_slice(&avp.name.code.to_be_bytes());
@@ -121,7 +121,7 @@ fn is_decoded(octets: &[u8], session: &[u8], number: u64) -> bool {
     let mut avps: Avps = Vec::with_capacity(AVPS);
     for avp in message.avps() {
         let Ok(avp) = avp else { return false };
-        avps.push(Box::new(Avp { name: avp.name, data: avp.data.to_vec() }));
+        avps.push(Box::new(OwnedAvp { name: avp.name, data: avp.data.to_vec() }));
     }
     let data = |name: AvpName| black_box(&avps).iter().find(|avp| avp.name == name).map(|avp| &avp.data[..]);
     avps.len() == AVPS

@@ -37,7 +37,7 @@ pub(super) enum Work {
     /// An array of 400 octets is allocated and freed.
     Allocation,
     /// A message is handled and its record queued for the thread that writes them.
-    Queue(queues::Kind),
+    Queue(queues::QueueKind),
     /// A lock is taken, a number counted up; the other half of the threads has another lock.
     Locks { padded: bool },
     /// A message is copied.
@@ -57,7 +57,7 @@ pub(super) enum Pin {
 
 /// What came of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Outcome {
+pub(super) struct JobResult {
     pub(super) count: u64,
     pub(super) seconds: f64,
     pub(super) cpu_s: f64,
@@ -81,7 +81,7 @@ pub(crate) fn run(text: &str) -> Result<String, String> {
 }
 
 impl Job {
-    pub(super) fn run(&self) -> io::Result<Outcome> {
+    pub(super) fn run(&self) -> io::Result<JobResult> {
         match self.work {
             Work::HandlingInPlace => self.on_threads(|_| handling::in_place(), || 0),
             Work::HandlingPerAvp => self.on_threads(|_| handling::per_avp(), || 0),
@@ -103,7 +103,7 @@ impl Job {
         &self,
         make: impl Fn(usize) -> W + Sync,
         after: impl FnOnce() -> u64,
-    ) -> io::Result<Outcome> {
+    ) -> io::Result<JobResult> {
         let (cpus, begin, done) = (own_cpus()?, Barrier::new(self.threads + 1), AtomicU64::new(0));
         let (ended, ends) = channel::<io::Result<u64>>();
         // Whoever comes first begins the time: with more threads than processors we may be woken when most is
@@ -128,7 +128,7 @@ impl Job {
             let (since, cpu) = start();
             let mut wrong = self.wait(&ends, &done)?;
             wrong += after();
-            Ok(Outcome {
+            Ok(JobResult {
                 count: self.count,
                 seconds: since.elapsed().as_secs_f64(),
                 cpu_s: (process_time() - cpu).as_secs_f64(),
@@ -219,9 +219,9 @@ mod tests {
             Work::HandlingInPlace,
             Work::HandlingPerAvp,
             Work::Allocation,
-            Work::Queue(queues::Kind::VectorUnderLock),
-            Work::Queue(queues::Kind::ListUnderLock),
-            Work::Queue(queues::Kind::ListTaken),
+            Work::Queue(queues::QueueKind::VectorUnderLock),
+            Work::Queue(queues::QueueKind::ListUnderLock),
+            Work::Queue(queues::QueueKind::ListTaken),
             Work::Locks { padded: false },
             Work::Locks { padded: true },
             Work::Copy { by_octet: false, octets: 316 },
@@ -230,7 +230,7 @@ mod tests {
         for work in works {
             for pin in [Pin::Free, Pin::One, Pin::Set] {
                 let text = serde_json::to_string(&Job { work, threads: 3, count: 1_000, pin }).unwrap();
-                let outcome: Outcome = serde_json::from_str(&run(&text).unwrap()).unwrap();
+                let outcome: JobResult = serde_json::from_str(&run(&text).unwrap()).unwrap();
                 assert_eq!((outcome.count, outcome.wrong), (1_000, 0), "{text}");
                 assert!(outcome.seconds > 0.0 && outcome.mapped.contains("libc"), "{outcome:?}");
             }

@@ -19,11 +19,11 @@ use crate::deployment::{Placement, is_mapped, this_program};
 use crate::measured::{Cpu, Measured};
 use allocators::Allocator;
 use clap::ValueEnum;
-use job::{Job, Outcome};
+use job::{Job, JobResult};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
-use table::{Line, Report};
+use table::{ExperimentReport, Line};
 
 /// A job that takes longer is given up.
 const JOB_MAX: Duration = Duration::from_secs(600);
@@ -92,7 +92,7 @@ enum How {
 ///
 /// # Errors
 /// What does not come up or breaks, in words.
-pub(crate) async fn run(experiment: Experiment, options: &StudyOptions) -> Result<Report, String> {
+pub(crate) async fn run(experiment: Experiment, options: &StudyOptions) -> Result<ExperimentReport, String> {
     let plan = experiments::plan(experiment, options)?;
     let mut rounds: Vec<Vec<Measured>> = plan.trials.iter().map(|_| Vec::new()).collect();
     for round in 1..=options.rounds {
@@ -105,7 +105,7 @@ pub(crate) async fn run(experiment: Experiment, options: &StudyOptions) -> Resul
         let gap = if let How::Gap(why) = &trial.how { Some(why.clone()) } else { None };
         Line::new(trial.part.clone(), trial.variant.clone(), trial.published, gap, rounds)
     });
-    Ok(Report { name: plan.name, title: plan.title, notes: plan.notes, lines: lines.collect() })
+    Ok(ExperimentReport { name: plan.name, title: plan.title, notes: plan.notes, lines: lines.collect() })
 }
 
 async fn measure(trial: &Trial, options: &StudyOptions, round: usize) -> Result<Option<Measured>, String> {
@@ -130,7 +130,7 @@ async fn measure(trial: &Trial, options: &StudyOptions, round: usize) -> Result<
     Ok(Some(line.with("round", round)))
 }
 
-fn line_of(job: &Job, outcome: &Outcome) -> Measured {
+fn line_of(job: &Job, outcome: &JobResult) -> Measured {
     let mut line = Measured::new("diameter-study").with("threads", job.threads).with("turns", job.count);
     line.rate_per_s = outcome.count as f64 / outcome.seconds.max(f64::MIN_POSITIVE);
     let millions = (outcome.count as f64 / 1e6).max(f64::MIN_POSITIVE);
@@ -141,7 +141,7 @@ fn line_of(job: &Job, outcome: &Outcome) -> Measured {
 }
 
 /// Runs a job in a process of its own, and looks whether it had the allocator that was asked for.
-async fn alone(job: &Job, placement: &Placement) -> Result<Outcome, String> {
+async fn alone(job: &Job, placement: &Placement) -> Result<JobResult, String> {
     let text = serde_json::to_string(job).map_err(|error| error.to_string())?;
     let mut command = tokio::process::Command::new(this_program()?);
     command.args(["part", "study", "--job", &text]).envs(placement.environment());
@@ -154,7 +154,7 @@ async fn alone(job: &Job, placement: &Placement) -> Result<Outcome, String> {
     if !output.status.success() {
         return Err(format!("the job {text} failed: {}", output.status));
     }
-    let outcome: Outcome = serde_json::from_slice(&output.stdout)
+    let outcome: JobResult = serde_json::from_slice(&output.stdout)
         .map_err(|error| format!("the job {text} answered what is no outcome: {error}"))?;
     if let Some(library) = placement.preload.as_deref().filter(|library| !is_mapped(&outcome.mapped, library))
     {

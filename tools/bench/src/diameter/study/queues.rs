@@ -5,7 +5,7 @@
 //! its sockets.
 
 use super::handling;
-use super::job::{Job, Outcome};
+use super::job::{Job, JobResult};
 use serde::{Deserialize, Serialize};
 use std::collections::LinkedList;
 use std::fmt::Write;
@@ -19,7 +19,7 @@ const CHUNK_OCTETS: usize = 1 << 20;
 
 /// Which queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Kind {
+pub(super) enum QueueKind {
     /// A vector, drained while the lock is held.
     VectorUnderLock,
     /// A list, drained while the lock is held.
@@ -36,12 +36,12 @@ enum Records {
 }
 
 struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     filled: Condvar,
     room: Condvar,
 }
 
-struct State {
+struct QueueState {
     records: Records,
     is_over: bool,
 }
@@ -63,12 +63,12 @@ impl Records {
 }
 
 /// Messages a second through the queue, until the last record is in a chunk.
-pub(super) fn run(job: &Job, kind: Kind) -> io::Result<Outcome> {
+pub(super) fn run(job: &Job, kind: QueueKind) -> io::Result<JobResult> {
     let records = match kind {
-        Kind::VectorUnderLock => Records::Vector(Vec::new()),
-        Kind::ListUnderLock | Kind::ListTaken => Records::List(LinkedList::new()),
+        QueueKind::VectorUnderLock => Records::Vector(Vec::new()),
+        QueueKind::ListUnderLock | QueueKind::ListTaken => Records::List(LinkedList::new()),
     };
-    let state = Mutex::new(State { records, is_over: false });
+    let state = Mutex::new(QueueState { records, is_over: false });
     let queue = Queue { state, filled: Condvar::new(), room: Condvar::new() };
     std::thread::scope(|scope| {
         let file = scope.spawn(|| queue.drain(kind));
@@ -89,13 +89,13 @@ pub(super) fn run(job: &Job, kind: Kind) -> io::Result<Outcome> {
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn push(&self, record: Record) {
         let state = self.lock();
-        let is_full = |state: &mut State| state.records.len() >= WAITING_MAX && !state.is_over;
+        let is_full = |state: &mut QueueState| state.records.len() >= WAITING_MAX && !state.is_over;
         let mut state = self.room.wait_while(state, is_full).unwrap_or_else(PoisonError::into_inner);
         let was_empty = state.records.len() == 0;
         state.records.push(record);
@@ -111,10 +111,10 @@ impl Queue {
         self.room.notify_all();
     }
 
-    fn drain(&self, kind: Kind) -> Drained {
+    fn drain(&self, kind: QueueKind) -> Drained {
         let mut drained = Drained::default();
         loop {
-            let is_empty = |state: &mut State| state.records.len() == 0 && !state.is_over;
+            let is_empty = |state: &mut QueueState| state.records.len() == 0 && !state.is_over;
             let waiting = self.filled.wait_while(self.lock(), is_empty);
             let mut state = waiting.unwrap_or_else(PoisonError::into_inner);
             if state.records.len() == 0 {
@@ -126,7 +126,7 @@ impl Queue {
                         drained.add(&record);
                     }
                 }
-                Records::List(records) if kind == Kind::ListUnderLock => {
+                Records::List(records) if kind == QueueKind::ListUnderLock => {
                     while let Some(record) = records.pop_front() {
                         drained.add(&record);
                     }

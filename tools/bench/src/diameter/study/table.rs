@@ -1,7 +1,7 @@
 //! Result of an experiment: a table, and bars.
 
 use crate::measured::{Measured, shown};
-use crate::statistics::Summary;
+use crate::statistics::SampleStatistics;
 use plot::Bars;
 
 /// One variant, all its rounds.
@@ -15,7 +15,7 @@ pub(super) struct Line {
 }
 
 /// One experiment.
-pub(crate) struct Report {
+pub(crate) struct ExperimentReport {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) notes: Vec<String>,
@@ -37,7 +37,7 @@ impl Line {
     /// The middle of the rounds.
     fn median(&self, of: impl Fn(&Measured) -> Option<f64>) -> Option<f64> {
         let values: Vec<f64> = self.rounds.iter().filter_map(of).collect();
-        Summary::of(&values).map(|summary| summary.median)
+        SampleStatistics::of(&values).map(|summary| summary.median)
     }
 
     fn rate(&self) -> Option<f64> {
@@ -51,7 +51,7 @@ impl Line {
     }
 }
 
-impl Report {
+impl ExperimentReport {
     /// What its files are called.
     pub(crate) fn name(&self) -> &'static str {
         self.name
@@ -167,9 +167,9 @@ mod tests {
         Line::new(part.to_owned(), variant.to_owned(), "said", None, rounds.collect())
     }
 
-    fn report() -> Report {
+    fn report() -> ExperimentReport {
         let missing = Some("not on this system: install libx".to_owned());
-        Report {
+        ExperimentReport {
             name: "diameter-x",
             title: "X",
             notes: Vec::new(),

@@ -1,7 +1,7 @@
 //! The connection: sessions begin when there is room and time, ask, and hear their answers.
 
-use super::session::{ClientSession, Learnt, Names, Next};
-use super::{Options, Report};
+use super::session::{ClientSession, Learnt, Next, RoutingAvps};
+use super::{CreditClientOptions, CreditClientReport};
 use diameter::check::Origin;
 use diameter::dictionary::{avp, command};
 use diameter::message::Message;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 pub(super) struct ClientConnection {
     connection: Connection,
-    options: Options,
+    options: CreditClientOptions,
     /// Distinguishes this run's sessions from those of others (RFC 6733, section 8.8).
     started_s: u64,
     began: Instant,
@@ -22,14 +22,14 @@ pub(super) struct ClientConnection {
     identifiers: EndToEnd,
     begun: u64,
     live: HashMap<u64, ClientSession>,
-    report: Report,
+    report: CreditClientReport,
     said_goodbye: bool,
 }
 
 impl ClientConnection {
     pub(super) fn new(
         connection: Connection,
-        options: Options,
+        options: CreditClientOptions,
         since: Duration,
         began: Instant,
     ) -> ClientConnection {
@@ -41,14 +41,14 @@ impl ClientConnection {
             identifiers: EndToEnd::new(since.as_secs(), since.subsec_nanos()),
             begun: 0,
             live: HashMap::new(),
-            report: Report::default(),
+            report: CreditClientReport::default(),
             said_goodbye: false,
             options,
         }
     }
 
     /// What became of all, once the connection is over.
-    pub(super) fn report(self) -> Result<Report, String> {
+    pub(super) fn report(self) -> Result<CreditClientReport, String> {
         match (&self.server, self.is_done()) {
             (None, _) => Err(format!("{} did not let {} in", self.options.connect, self.options.origin_host)),
             (Some((host, _)), false) => {
@@ -94,7 +94,7 @@ impl ClientConnection {
         }
         self.begin(now);
         let origin = Origin { host: &self.options.origin_host, realm: &self.options.origin_realm };
-        let names = Names { origin, realm: &realm, host: Some(&host) };
+        let names = RoutingAvps { origin, realm: &realm, host: Some(&host) };
         for (token, session) in &mut self.live {
             if matches!(session.next(), Next::Until(due) if due <= now) {
                 session.woken(now);
@@ -138,7 +138,7 @@ impl ClientConnection {
     }
 }
 
-impl Report {
+impl CreditClientReport {
     fn add(&mut self, learnt: Learnt) {
         *self.answers.entry(learnt.code).or_default() += 1;
         self.granted += learnt.granted;
@@ -154,8 +154,8 @@ impl Report {
 /// The server asks: for a session to go on, or to end.
 fn answer(
     live: &mut HashMap<u64, ClientSession>,
-    report: &mut Report,
-    options: &Options,
+    report: &mut CreditClientReport,
+    options: &CreditClientOptions,
     asked: &Message<'_>,
     now: Instant,
 ) -> Vec<u8> {

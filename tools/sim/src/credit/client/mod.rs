@@ -15,7 +15,7 @@ mod tests;
 pub use script::Script;
 
 use connection::{ClientConnection, Driver};
-use diameter::peer::{Application, Config, Connection, Identity, Start};
+use diameter::peer::{Application, Connection, ConnectionConfig, Identity, Start};
 use net::{Link, drive};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -31,7 +31,7 @@ const DIGITS_MAX: usize = 15;
 
 /// What the client is and does.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Options {
+pub struct CreditClientOptions {
     /// Where the server is, `host:port`.
     pub connect: String,
     /// Its DiameterIdentity.
@@ -54,9 +54,9 @@ pub struct Options {
     pub tx: Duration,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for CreditClientOptions {
+    fn default() -> CreditClientOptions {
+        CreditClientOptions {
             connect: "127.0.0.1:3868".to_owned(),
             origin_host: "client.sim.example".to_owned(),
             origin_realm: "sim.example".to_owned(),
@@ -71,7 +71,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl CreditClientOptions {
     /// Whether they can be.
     ///
     /// # Errors
@@ -102,7 +102,7 @@ impl Options {
 
 /// What became of the sessions.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Report {
+pub struct CreditClientReport {
     /// Sessions that are through with their script, or were ended by the server.
     pub sessions: u64,
     /// Requests, with those that were repeated.
@@ -127,7 +127,7 @@ pub struct Report {
     pub took: Duration,
 }
 
-impl Report {
+impl CreditClientReport {
     /// What should not have been.
     pub fn problem(&self) -> Option<String> {
         let unlike =
@@ -143,12 +143,13 @@ impl Report {
 /// # Errors
 /// Options that cannot be (`InvalidInput`), a server that is not there, does not let the client in or ends
 /// the connection.
-pub async fn drill(options: Options) -> io::Result<Report> {
+pub async fn drill(options: CreditClientOptions) -> io::Result<CreditClientReport> {
     options.check().map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
     let stream = net::connect(&options.connect, None, CONNECT_MAX).await.map_err(io::Error::other)?;
     let local = stream.local()?.ip();
     let application = Application::auth(diameter::dictionary::application::CREDIT_CONTROL);
-    let mut config = Config::new(Identity::new(&options.origin_host, &options.origin_realm, application));
+    let mut config =
+        ConnectionConfig::new(Identity::new(&options.origin_host, &options.origin_realm, application));
     config.window = options.at_once;
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let began = Instant::now();
@@ -165,14 +166,14 @@ pub async fn drill(options: Options) -> io::Result<Report> {
 ///
 /// # Errors
 /// As [`drill`]; answers that are not what they should be.
-pub fn run(options: Options) -> io::Result<()> {
+pub fn run(options: CreditClientOptions) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let report = runtime.block_on(drill(options))?;
     report.print(&mut io::stdout().lock())?;
     report.problem().map_or(Ok(()), |why| Err(io::Error::other(why)))
 }
 
-impl Report {
+impl CreditClientReport {
     fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let seconds = self.took.as_secs_f64();
         writeln!(out, "{} sessions, {} requests in {seconds:.2} s", self.sessions, self.requests)?;

@@ -18,7 +18,7 @@ const FLAGS_AT: usize = 4;
 const HOP_BY_HOP: std::ops::Range<usize> = 12..16;
 
 /// Who asks, and whom.
-pub(super) struct Names<'a> {
+pub(super) struct RoutingAvps<'a> {
     pub(super) origin: Origin<'a>,
     pub(super) realm: &'a str,
     /// Where it is known, from the second request of a session on.
@@ -107,7 +107,7 @@ impl ClientSession {
 
     /// What is to be sent, whole but for its Hop-by-Hop Identifier, and its end-to-end identifier: the one
     /// given, or that of the request that is repeated. Nothing: there is no such request.
-    pub(super) fn request(&mut self, names: &Names<'_>, end_to_end: u32) -> Option<(Vec<u8>, u32)> {
+    pub(super) fn request(&mut self, names: &RoutingAvps<'_>, end_to_end: u32) -> Option<(Vec<u8>, u32)> {
         let step = self.step()?;
         self.next = Next::Answer;
         let (kind, requested, used) = match step {

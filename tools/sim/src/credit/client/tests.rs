@@ -1,8 +1,8 @@
 //! Against the simulated server: what is counted, repeated, refused and lost.
 
-use super::super::{Ocs, Options as OcsOptions, Stats};
-use super::session::{ClientSession, Names, Next};
-use super::{Options, Report, drill};
+use super::super::{CreditServerOptions as OcsOptions, Ocs, Stats};
+use super::session::{ClientSession, Next, RoutingAvps};
+use super::{CreditClientOptions, CreditClientReport, drill};
 use diameter::check::Origin;
 use diameter::dictionary::avp;
 use diameter::message::Message;
@@ -17,9 +17,10 @@ async fn server(change: impl FnOnce(&mut OcsOptions)) -> Ocs {
     Ocs::start(options).await.unwrap()
 }
 
-async fn run(ocs: &Ocs, script: &str, change: impl FnOnce(&mut Options)) -> Report {
+async fn run(ocs: &Ocs, script: &str, change: impl FnOnce(&mut CreditClientOptions)) -> CreditClientReport {
     let connect = ocs.address().to_string();
-    let mut options = Options { connect, script: script.parse().unwrap(), ..Options::default() };
+    let mut options =
+        CreditClientOptions { connect, script: script.parse().unwrap(), ..CreditClientOptions::default() };
     change(&mut options);
     drill(options).await.unwrap()
 }
@@ -78,13 +79,16 @@ async fn sessions_begin_no_faster_than_they_are_told_to() {
 #[tokio::test]
 async fn options_that_cannot_be_are_named_and_who_is_not_there_is_told() {
     for (options, named) in [
-        (Options { sessions: 0, ..Options::default() }, "sessions"),
-        (Options { at_once: 0, ..Options::default() }, "at_once"),
-        (Options { rate: Some(0.0), ..Options::default() }, "rate"),
-        (Options { subscribers: 0, ..Options::default() }, "subscribers"),
-        (Options { subscriber: u64::MAX, ..Options::default() }, "subscribers"),
-        (Options { tx: Duration::ZERO, ..Options::default() }, "tx"),
-        (Options { origin_realm: String::new(), ..Options::default() }, "origin_host"),
+        (CreditClientOptions { sessions: 0, ..CreditClientOptions::default() }, "sessions"),
+        (CreditClientOptions { at_once: 0, ..CreditClientOptions::default() }, "at_once"),
+        (CreditClientOptions { rate: Some(0.0), ..CreditClientOptions::default() }, "rate"),
+        (CreditClientOptions { subscribers: 0, ..CreditClientOptions::default() }, "subscribers"),
+        (CreditClientOptions { subscriber: u64::MAX, ..CreditClientOptions::default() }, "subscribers"),
+        (CreditClientOptions { tx: Duration::ZERO, ..CreditClientOptions::default() }, "tx"),
+        (
+            CreditClientOptions { origin_realm: String::new(), ..CreditClientOptions::default() },
+            "origin_host",
+        ),
     ] {
         let error = options.check().unwrap_err();
         assert!(error.starts_with(named), "{error}");
@@ -93,7 +97,9 @@ async fn options_that_cannot_be_are_named_and_who_is_not_there_is_told() {
     let connect = ocs.address().to_string();
     drop(ocs);
     tokio::task::yield_now().await;
-    let error = drill(Options { connect: connect.clone(), ..Options::default() }).await.unwrap_err();
+    let error = drill(CreditClientOptions { connect: connect.clone(), ..CreditClientOptions::default() })
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains(&connect), "{error}");
 }
 
@@ -106,7 +112,7 @@ fn session(script: &str) -> ClientSession {
 fn ask(session: &mut ClientSession) -> (u32, u32, Option<u64>) {
     assert_eq!(session.next(), Next::Ask);
     let origin = Origin { host: "client", realm: "realm" };
-    let (octets, _) = session.request(&Names { origin, realm: "realm", host: None }, 7).unwrap();
+    let (octets, _) = session.request(&RoutingAvps { origin, realm: "realm", host: None }, 7).unwrap();
     let message = Message::read(&octets).unwrap();
     let number = |name| message.find(name).unwrap().u32().unwrap();
     let wanted = message.find(avp::REQUESTED_SERVICE_UNIT);

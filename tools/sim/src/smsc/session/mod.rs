@@ -8,7 +8,7 @@ mod deliveries;
 mod requests;
 
 use super::Shared;
-use super::capture::{Answered, Record};
+use super::capture::{Answered, CaptureRecord};
 use super::card::Card;
 use super::delivery_queue::{QueueAccount, QueuedDeliverSm};
 use super::faults::{Disconnects, Parting};
@@ -306,9 +306,9 @@ impl SmscSession {
         let system_id = self.bound.as_ref().map(|bound| bound.account.system_id.clone()).unwrap_or_default();
         let now_us = self.shared.clock.now_us();
         let record =
-            Record::event("pdu", now_us, self.card.number, &self.card.peer, &system_id).with_pdu(pdu);
+            CaptureRecord::event("pdu", now_us, self.card.number, &self.card.peer, &system_id).with_pdu(pdu);
         self.answer_to(pdu);
-        self.submit_handler.record(Record { answer: self.answered.take(), ..record });
+        self.submit_handler.record(CaptureRecord { answer: self.answered.take(), ..record });
     }
 
     fn answer_to(&mut self, pdu: &[u8]) {

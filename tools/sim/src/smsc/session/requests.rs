@@ -1,6 +1,6 @@
 //! Requests of a peer: to be bound, messages to be taken, queried, cancelled and replaced.
 
-use super::super::book::Wanted;
+use super::super::book::MessageLookup;
 use super::super::delivery_queue::QueueAccount;
 use super::super::ids::{self, IdPlace};
 use super::super::submit_handler::{Submission, Verdict};
@@ -203,7 +203,7 @@ impl SmscSession {
         // What came in the same read is in the book before it is asked for.
         self.submit_handler.close();
         let (message_id, from) = (query.message_id, query.source);
-        let wanted = Wanted { account: &account, message_id, is_v33: !version.has_tlvs(), from };
+        let wanted = MessageLookup { account: &account, message_id, is_v33: !version.has_tlvs(), from };
         match self.shared.query(&wanted) {
             Err(status) => self.say_status(header, status),
             Ok((state, error_code, done_us)) => {
@@ -221,7 +221,7 @@ impl SmscSession {
         let Some((account, version)) = self.transmitter(header) else { return };
         self.submit_handler.close();
         let (message_id, from) = (cancel.message_id, cancel.source);
-        let wanted = Wanted { account: &account, message_id, is_v33: !version.has_tlvs(), from };
+        let wanted = MessageLookup { account: &account, message_id, is_v33: !version.has_tlvs(), from };
         let status = self.shared.cancel(&wanted, cancel.destination).err().unwrap_or(Status::ROK);
         self.say_status(header, status);
     }
@@ -233,7 +233,7 @@ impl SmscSession {
         }
         self.submit_handler.close();
         let (message_id, from) = (replace.message_id, replace.source);
-        let wanted = Wanted { account: &account, message_id, is_v33: !version.has_tlvs(), from };
+        let wanted = MessageLookup { account: &account, message_id, is_v33: !version.has_tlvs(), from };
         let replaced = self.shared.replace(&wanted, replace.short_message, replace.registered_delivery);
         self.say_status(header, replaced.err().unwrap_or(Status::ROK));
     }
@@ -266,7 +266,7 @@ impl SmscSession {
         let Some((account, version)) = self.transmitter(header) else { return };
         self.submit_handler.close();
         let (message_id, from) = (query.message_id, query.source);
-        let wanted = Wanted { account: &account, message_id, is_v33: !version.has_tlvs(), from };
+        let wanted = MessageLookup { account: &account, message_id, is_v33: !version.has_tlvs(), from };
         let Ok((state, ..)) = self.shared.query(&wanted) else {
             return self.say_status(header, Status::RBCASTQUERYFAIL);
         };
@@ -286,7 +286,7 @@ impl SmscSession {
         let Some((account, version)) = self.transmitter(header) else { return };
         self.submit_handler.close();
         let (message_id, from) = (cancel.message_id, cancel.source);
-        let wanted = Wanted { account: &account, message_id, is_v33: !version.has_tlvs(), from };
+        let wanted = MessageLookup { account: &account, message_id, is_v33: !version.has_tlvs(), from };
         let cancelled = self.shared.cancel(&wanted, Address::default());
         self.say_status(header, if cancelled.is_ok() { Status::ROK } else { Status::RBCASTCANCELFAIL });
     }

@@ -121,7 +121,7 @@ async fn what_comes_is_captured_with_its_answer_and_without_passwords() {
         .find(|got| matches!(got, Got::Answer(answer) if answer.status == Status::RINVDSTADR).then_some(()))
         .await;
     drop(client);
-    let closed = |records: &[Record]| records.last().is_some_and(|record| record.event == "closed");
+    let closed = |records: &[CaptureRecord]| records.last().is_some_and(|record| record.event == "closed");
     let mut records = smsc.captured(100);
     while !closed(&records) {
         tokio::task::yield_now().await;
@@ -130,7 +130,8 @@ async fn what_comes_is_captured_with_its_answer_and_without_passwords() {
     assert_eq!((records[0].event.as_str(), records[1].command.as_str()), ("connected", "bind_transceiver"));
     assert_eq!(records[1].fields["system_id"], "esme");
     assert!(!serde_json::to_string(&records).unwrap().contains("hidden"));
-    let submits: Vec<&Record> = records.iter().filter(|record| record.command == "submit_sm").collect();
+    let submits: Vec<&CaptureRecord> =
+        records.iter().filter(|record| record.command == "submit_sm").collect();
     let answers: Vec<(String, String)> = submits
         .iter()
         .filter_map(|record| record.answer.clone())

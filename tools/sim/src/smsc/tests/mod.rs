@@ -6,7 +6,7 @@ mod requests;
 
 use super::*;
 use crate::chance::Delay;
-use crate::town::{Conduct, Habits, Refusal};
+use crate::town::{CarrierRefusal, Conduct, Habits};
 use ::smpp::frame::{Split, split};
 use ::smpp::pdu::{
     Address, Bind, BindMode, Body, Command, DataSm, DeliverSm, DeliverSmResp, Destination, DestinationBuf,
@@ -170,7 +170,7 @@ async fn a_message_is_accepted_counted_kept_and_its_receipt_names_it_in_each_for
         (IdForm::DecimalThenHex, false),
         (IdForm::HexThenPadded, false),
     ] {
-        let smsc = Smsc::start(Options { ids, ..Options::default() }).await.unwrap();
+        let smsc = Smsc::start(SmscOptions { ids, ..SmscOptions::default() }).await.unwrap();
         let mut esme = Esme::transceiver(&smsc).await;
         let (status, id) = esme.submit(&to("46701740605", b"Hello \x00 there")).await;
         assert_eq!(status, Status::ROK);
@@ -198,7 +198,7 @@ async fn a_message_is_accepted_counted_kept_and_its_receipt_names_it_in_each_for
 async fn answers_take_their_latency_and_slow_ones_do_not_hold_up_the_others() {
     let latency = Delay::Fixed(Duration::from_millis(30));
     let (slow, slow_latency) = (0.2, Delay::Fixed(Duration::from_millis(200)));
-    let smsc = Smsc::start(Options { latency, slow, slow_latency, ..Options::sink() }).await.unwrap();
+    let smsc = Smsc::start(SmscOptions { latency, slow, slow_latency, ..SmscOptions::sink() }).await.unwrap();
     let mut esme = Esme::transceiver(&smsc).await;
     let begin = Instant::now();
     for _ in 0..50 {
@@ -219,7 +219,7 @@ async fn what_is_above_the_rate_is_throttled() {
     for (throttle, status) in
         [(Throttle::Throttled, Status::RTHROTTLED), (Throttle::QueueFull, Status::RMSGQFUL)]
     {
-        let options = Options { rate: 10.0, rate_tolerance: 0.0, throttle, ..Options::sink() };
+        let options = SmscOptions { rate: 10.0, rate_tolerance: 0.0, throttle, ..SmscOptions::sink() };
         let smsc = Smsc::start(options).await.unwrap();
         let mut esmes = [Esme::transceiver(&smsc).await, Esme::transceiver(&smsc).await];
         let mut statuses = Vec::new();
@@ -240,7 +240,7 @@ async fn errors_and_silence_hit_the_shares_they_were_given() {
         ErrorShare { status: "RSYSERR".to_owned(), share: 0.1 },
         ErrorShare { status: "0x401".to_owned(), share: 0.05 },
     ];
-    let options = Options { errors, silence: 0.1, silence_accepts: 0.5, seed: 11, ..Options::sink() };
+    let options = SmscOptions { errors, silence: 0.1, silence_accepts: 0.5, seed: 11, ..SmscOptions::sink() };
     let smsc = Smsc::start(options).await.unwrap();
     let mut esme = Esme::transceiver(&smsc).await;
     for _ in 0..2_000 {
@@ -258,7 +258,7 @@ async fn errors_and_silence_hit_the_shares_they_were_given() {
 
 #[tokio::test]
 async fn the_connection_is_cut_at_every_so_many_submissions() {
-    let smsc = Smsc::start(Options { disconnect_every: 5, ..Options::sink() }).await.unwrap();
+    let smsc = Smsc::start(SmscOptions { disconnect_every: 5, ..SmscOptions::sink() }).await.unwrap();
     for _ in 0..2 {
         let mut esme = Esme::transceiver(&smsc).await;
         for _ in 0..4 {
@@ -282,7 +282,7 @@ async fn receipts_come_late_twice_and_before_their_answers() {
         ..Receipts::default()
     };
     let start = async |receipts| {
-        let smsc = Smsc::start(Options { receipts, ..Options::default() }).await.unwrap();
+        let smsc = Smsc::start(SmscOptions { receipts, ..SmscOptions::default() }).await.unwrap();
         let mut esme = Esme::transceiver(&smsc).await;
         let begin = Instant::now();
         esme.send(&to("46701740605", b"x")).await;
@@ -319,9 +319,10 @@ async fn receipts_come_only_where_they_are_asked_for() {
         (registered_delivery::FINAL, ReceiptOn::Never, &[]),
     ] {
         let receipts = Receipts { on, delay: Delay::NONE, ..Receipts::default() };
-        let smsc = Smsc::start(Options { receipts, people: Some(people.clone()), ..Options::default() })
-            .await
-            .unwrap();
+        let smsc =
+            Smsc::start(SmscOptions { receipts, people: Some(people.clone()), ..SmscOptions::default() })
+                .await
+                .unwrap();
         let mut esme = Esme::transceiver(&smsc).await;
         let mut found = Vec::new();
         for number in [&lost, &arrives] {
@@ -341,11 +342,12 @@ async fn people_do_what_their_address_says() {
     let mut people = Habits { answer_after: Delay::Fixed(Duration::from_millis(5)), ..Habits::default() };
     people.sms =
         crate::town::SmsHabits { refused: 0.2, lost: 0.2, unheard: 0.2, answering: 0.2, stopping: 0.1 };
-    let smsc = Smsc::start(Options { people: Some(people.clone()), ..Options::default() }).await.unwrap();
+    let smsc =
+        Smsc::start(SmscOptions { people: Some(people.clone()), ..SmscOptions::default() }).await.unwrap();
     let mut esme = Esme::transceiver(&smsc).await;
 
     let refused = number_that(&people, |conduct| matches!(conduct, Conduct::Refuses(_)));
-    let Conduct::Refuses(Refusal::Status(status)) = people.phone(&refused) else { panic!() };
+    let Conduct::Refuses(CarrierRefusal::Status(status)) = people.phone(&refused) else { panic!() };
     assert_eq!(esme.submit(&to(&refused, b"x")).await.0, Status(status));
 
     let unheard = number_that(&people, |conduct| *conduct == Conduct::Unheard);
@@ -371,7 +373,7 @@ async fn people_do_what_their_address_says() {
 
 #[tokio::test]
 async fn long_messages_are_joined_in_whatever_order_and_session_their_parts_come() {
-    let smsc = Smsc::start(Options::default()).await.unwrap();
+    let smsc = Smsc::start(SmscOptions::default()).await.unwrap();
     let mut esmes = [Esme::transceiver(&smsc).await, Esme::transceiver(&smsc).await];
     let parts = [&b"\x05\x00\x03\x2A\x02\x02world"[..], b"\x05\x00\x03\x2A\x02\x01Hello "];
     for (esme, part) in esmes.iter_mut().zip(parts) {
@@ -393,7 +395,7 @@ async fn long_messages_are_joined_in_whatever_order_and_session_their_parts_come
 
 #[tokio::test]
 async fn receipts_go_to_any_receiving_session_and_wait_for_one() {
-    let smsc = Smsc::start(Options::default()).await.unwrap();
+    let smsc = Smsc::start(SmscOptions::default()).await.unwrap();
     let mut transmitter = Esme::bind(&smsc, "a", BindMode::Transmitter).await;
     let mut other = Esme::bind(&smsc, "b", BindMode::Receiver).await;
     transmitter.submit(&to("46701740605", b"x")).await;
@@ -417,7 +419,7 @@ async fn receipts_go_to_any_receiving_session_and_wait_for_one() {
 
 #[tokio::test]
 async fn a_receipt_that_is_refused_for_now_comes_again_and_one_refused_for_good_does_not() {
-    let smsc = Smsc::start(Options::default()).await.unwrap();
+    let smsc = Smsc::start(SmscOptions::default()).await.unwrap();
     let mut esme = Esme::transceiver(&smsc).await;
     esme.submit(&to("46701740605", b"x")).await;
     for status in [Status::RX_T_APPN, Status::RX_P_APPN] {
@@ -432,7 +434,8 @@ async fn a_receipt_that_is_refused_for_now_comes_again_and_one_refused_for_good_
 #[tokio::test]
 async fn the_delivery_window_holds_and_all_receipts_come() {
     let receipts = Receipts { delay: Delay::NONE, ..Receipts::default() };
-    let smsc = Smsc::start(Options { deliver_window: 3, receipts, ..Options::default() }).await.unwrap();
+    let smsc =
+        Smsc::start(SmscOptions { deliver_window: 3, receipts, ..SmscOptions::default() }).await.unwrap();
     let mut transmitter = Esme::bind(&smsc, "a", BindMode::Transmitter).await;
     let mut receiver = Esme::bind(&smsc, "a", BindMode::Receiver).await;
     for _ in 0..10 {
@@ -456,7 +459,8 @@ async fn the_delivery_window_holds_and_all_receipts_come() {
 async fn submit_multi_and_data_sm_are_taken_too() {
     let mut people = Habits::silent(1);
     people.sms.refused = 0.5;
-    let smsc = Smsc::start(Options { people: Some(people.clone()), ..Options::default() }).await.unwrap();
+    let smsc =
+        Smsc::start(SmscOptions { people: Some(people.clone()), ..SmscOptions::default() }).await.unwrap();
     let mut esme = Esme::transceiver(&smsc).await;
     let fine = number_that(&people, |conduct| *conduct == Conduct::Silent);
     let refused = number_that(&people, |conduct| *conduct != Conduct::Silent);
@@ -485,7 +489,7 @@ async fn submit_multi_and_data_sm_are_taken_too() {
 
 #[tokio::test]
 async fn what_is_out_of_place_is_answered_as_the_specification_says() {
-    let options = Options { password: Some("secret".to_owned()), binds_max: 1, ..Options::default() };
+    let options = SmscOptions { password: Some("secret".to_owned()), binds_max: 1, ..SmscOptions::default() };
     let smsc = Smsc::start(options).await.unwrap();
     let mut esme = Esme::connect(&smsc).await;
     assert_eq!(esme.submit(&to("46701740605", b"x")).await.0, Status::RINVBNDSTS);
@@ -516,7 +520,7 @@ async fn what_is_out_of_place_is_answered_as_the_specification_says() {
 async fn what_was_answered_is_in_the_capture_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("capture.ndjson");
-    let options = Options { capture: Some(path.clone()), keep: 0, ..Options::default() };
+    let options = SmscOptions { capture: Some(path.clone()), keep: 0, ..SmscOptions::default() };
     for round in 1..=2 {
         let smsc = Smsc::start(options.clone()).await.unwrap();
         let mut esme = Esme::transceiver(&smsc).await;
@@ -524,7 +528,7 @@ async fn what_was_answered_is_in_the_capture_file() {
             let text = format!("{round}.{place}");
             esme.submit(&to("46701740605", text.as_bytes())).await;
             let lines = std::fs::read_to_string(&path).unwrap();
-            let last: Record = serde_json::from_str(lines.lines().next_back().unwrap()).unwrap();
+            let last: CaptureRecord = serde_json::from_str(lines.lines().next_back().unwrap()).unwrap();
             assert_eq!(last.text.as_deref(), Some(text.as_str()), "it is there before its answer");
             assert_eq!(last.answer.map(|answer| answer.status).as_deref(), Some("ESME_ROK"));
         }
@@ -535,13 +539,13 @@ async fn what_was_answered_is_in_the_capture_file() {
 
 #[tokio::test]
 async fn a_scenario_can_change_while_it_runs_and_all_connections_can_be_cut() {
-    let smsc = Smsc::start(Options::default()).await.unwrap();
+    let smsc = Smsc::start(SmscOptions::default()).await.unwrap();
     let mut esme = Esme::transceiver(&smsc).await;
     assert_eq!(esme.submit(&to("46701740605", b"x")).await.0, Status::ROK);
     let errors = vec![ErrorShare { status: "RSYSERR".to_owned(), share: 1.0 }];
-    smsc.change(Options { errors, ..Options::default() }).unwrap();
+    smsc.change(SmscOptions { errors, ..SmscOptions::default() }).unwrap();
     assert_eq!(esme.submit(&to("46701740605", b"x")).await.0, Status::RSYSERR);
-    assert!(smsc.change(Options { slow: 2.0, ..Options::default() }).is_err());
+    assert!(smsc.change(SmscOptions { slow: 2.0, ..SmscOptions::default() }).is_err());
     smsc.disconnect();
     while esme.next().await.is_some() {}
     let mut again = Esme::transceiver(&smsc).await;
@@ -550,7 +554,7 @@ async fn a_scenario_can_change_while_it_runs_and_all_connections_can_be_cut() {
 
 #[tokio::test]
 async fn the_page_tells_counts_and_messages() {
-    let options = Options { control: Some("127.0.0.1:0".to_owned()), ..Options::default() };
+    let options = SmscOptions { control: Some("127.0.0.1:0".to_owned()), ..SmscOptions::default() };
     let smsc = Smsc::start(options).await.unwrap();
     let mut esme = Esme::transceiver(&smsc).await;
     esme.submit(&to("46701740605", b"<b>fire</b> & smoke")).await;
@@ -576,7 +580,7 @@ async fn the_page_tells_counts_and_messages() {
 fn peers_of_version_3_3_get_short_ids_and_no_parameters() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let smsc = Smsc::start(Options::default()).await.unwrap();
+        let smsc = Smsc::start(SmscOptions::default()).await.unwrap();
         let mut esme = Esme::connect(&smsc).await;
         let interface_version = ::smpp::pdu::Version::V3_3;
         esme.ask(&Bind { system_id: b"old", interface_version, ..Bind::default() }).await;

@@ -1,14 +1,14 @@
 //! Tests of answers on the wire and their meaning to the machines.
 
 use crate::credit::FailureHandling;
-use crate::credit::client::{Answer, FinalUnitAction, Grant};
+use crate::credit::client::{CreditAnswer, FinalUnitAction, Grant};
 use crate::dictionary::avp;
 use crate::header::Header;
 use crate::message::Message;
 use crate::write::Writer;
 use std::time::Duration;
 
-fn read(result_code: Option<u32>, more: impl FnOnce(&mut Writer<'_>)) -> Answer {
+fn read(result_code: Option<u32>, more: impl FnOnce(&mut Writer<'_>)) -> CreditAnswer {
     let mut out = Vec::new();
     let header = Header { command: 272, application: 4, ..Header::default() };
     let mut writer = Writer::answer(&mut out, &header);
@@ -17,25 +17,25 @@ fn read(result_code: Option<u32>, more: impl FnOnce(&mut Writer<'_>)) -> Answer 
     }
     more(&mut writer);
     writer.finish();
-    Answer::read(&Message::read(&out).unwrap())
+    CreditAnswer::read(&Message::read(&out).unwrap())
 }
 
-fn code(result_code: u32) -> Answer {
+fn code(result_code: u32) -> CreditAnswer {
     read(Some(result_code), |_| {})
 }
 
 #[test]
 fn result_codes_are_classified_as_section_7_says() {
     for result_code in [3002, 3004, 3005] {
-        assert_eq!(code(result_code), Answer::Temporary { result_code });
+        assert_eq!(code(result_code), CreditAnswer::Temporary { result_code });
     }
     for result_code in [3001, 3007, 4002, 5003, 5005, 5012, 5031] {
-        assert_eq!(code(result_code), Answer::Failed { result_code });
+        assert_eq!(code(result_code), CreditAnswer::Failed { result_code });
     }
-    assert_eq!([code(4010), code(4012)], [Answer::Denied; 2]);
-    assert_eq!([code(4011), code(5030)], [Answer::NotApplicable, Answer::UserUnknown]);
-    assert_eq!([code(2001), code(2002)], [Answer::Success(Grant::default()); 2]);
-    assert_eq!(read(None, |_| {}), Answer::Failed { result_code: 0 });
+    assert_eq!([code(4010), code(4012)], [CreditAnswer::Denied; 2]);
+    assert_eq!([code(4011), code(5030)], [CreditAnswer::NotApplicable, CreditAnswer::UserUnknown]);
+    assert_eq!([code(2001), code(2002)], [CreditAnswer::Success(Grant::default()); 2]);
+    assert_eq!(read(None, |_| {}), CreditAnswer::Failed { result_code: 0 });
 }
 
 #[test]
@@ -56,5 +56,5 @@ fn a_grant_is_read_from_the_top_and_from_multiple_services() {
         failure_handling: Some(FailureHandling::Continue),
         has_failover: Some(true),
     };
-    assert_eq!(answer, Answer::Success(grant));
+    assert_eq!(answer, CreditAnswer::Success(grant));
 }

@@ -88,7 +88,7 @@ impl Link {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.esme.state() == State::Closed || self.smsc.state() == State::Closed
+        self.esme.state() == SessionState::Closed || self.smsc.state() == SessionState::Closed
     }
 
     /// The connection is reset. What is on the wire may arrive before a side sees that, in part.

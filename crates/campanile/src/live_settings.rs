@@ -1,0 +1,34 @@
+//! Live settings: values that doors and engine share with the server and that a reload replaces.
+
+use crate::parts_estimator::PartsEstimator;
+use crate::server::listed;
+use crate::setup::Setup;
+use arc_swap::ArcSwap;
+use doors::http::CapSender;
+use doors::kannel::Platforms;
+use doors::smpp::Clients;
+use std::sync::Arc;
+
+pub(crate) struct LiveSettings {
+    pub(crate) cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
+    pub(crate) platforms: Arc<ArcSwap<Platforms>>,
+    pub(crate) defaults: Arc<ArcSwap<channels::Defaults>>,
+    pub(crate) clients: Arc<Clients>,
+    pub(crate) parts_estimator: Arc<PartsEstimator>,
+}
+
+impl LiveSettings {
+    /// As the config has them at a start.
+    pub(crate) fn new(setup: &Setup, parts_estimator: Arc<PartsEstimator>) -> Result<LiveSettings, String> {
+        let platforms = Platforms::new(setup.platforms.clone()).map_err(|problems| listed(&problems))?;
+        let clients = setup.smpp.as_ref().map(|smpp| smpp.clients.clone()).unwrap_or_default();
+        let clients = Clients::new(clients).map_err(|problems| listed(&problems))?;
+        Ok(LiveSettings {
+            cap_senders: Arc::new(ArcSwap::from_pointee(setup.cap_senders.clone())),
+            platforms: Arc::new(ArcSwap::from_pointee(platforms)),
+            defaults: Arc::new(ArcSwap::from_pointee(setup.defaults.clone())),
+            clients: Arc::new(clients),
+            parts_estimator,
+        })
+    }
+}
