@@ -1,5 +1,6 @@
-//! Message parts: which of a message's parts have an outcome, and the part whose yes charged them all. Only a
-//! backend that can end a charge once needs them ([`Settlement::of_attempts`](super::settlement::Settlement)).
+//! Part tracker remembers which of a message's parts have an outcome, and which part's yes charged them.
+//! Only a backend that can end a charge once needs it
+//! ([`Settlement::of_attempts`](super::settlement::Settlement)).
 
 use super::ChargeId;
 use super::settlement::{Change, make_room, name};

@@ -5,13 +5,13 @@
 //! keyed by that, at a charging server by the attempt too (`ChargeId`), so that an outcome that is read
 //! twice moves money once.
 //!
-//! - **Before the write** ([`MessageCharging::pay`], [`External::pay`](external::External::pay)) a segment's
-//!   prices are held, and that is on disk before an intent is on the bus's. A crash in between leaves a hold;
-//!   the segment is taken again, and the same hold answers. If it never is (its alert was stopped), an outcome
-//!   says that it was not tried, or the hold ends with the message's validity.
-//! - **Accepted** (any part of it) charges the message, once. So does a receipt that says delivered, where the
-//!   attempt was unknown. The ledger takes the price at the tariff of the hold; a late yes to a message that
-//!   was freed still takes its price, as far as there is money.
+//! - **Before the write** ([`MessageCharging::pay`], [`External::pay`](external::External::pay)) a
+//!   segment's prices are held, and that is on disk before an intent is on the bus's. A crash in between
+//!   leaves a hold; the segment is taken again, and the same hold answers. If it never is (its alert was
+//!   stopped), an outcome says that it was not tried, or the hold ends with the message's validity.
+//! - **Accepted** (any part of it) charges the message, once. So does a receipt that says delivered, where
+//!   the attempt was unknown. The ledger takes the price at the tariff of the hold; a late yes to a message
+//!   that was freed still takes its price, as far as there is money.
 //! - **Refused, or not tried** frees the hold. Another attempt holds again, and is refused if the money is
 //!   gone meanwhile. The outcome's place on its topic goes to the ledger too: read again after a crash, it
 //!   frees nothing that was held for a segment made after it.
@@ -23,9 +23,9 @@
 //!   or was never opened. It waits at most [`EMERGENCY_WAITS`]; one that is killed while its disk hangs may owe
 //!   less. What was refused or not tried is owed no more.
 //!
-//! One settler ([`settler`]) consumes the topic of outcomes as a group, decides (`settlement`), has one of two
-//! backends carry that out (`backend`), and acknowledges a record when the backend has: the engine keeps the
-//! topic until then. A crash between both repeats to the backend what it knows.
+//! One settler ([`settler`]) consumes the topic of outcomes as a group, decides (`settlement`), has one of
+//! two backends carry that out (`backend`), and acknowledges a record when the backend has: the engine
+//! keeps the topic until then. A crash between both repeats to the backend what it knows.
 
 mod backend;
 mod changes;

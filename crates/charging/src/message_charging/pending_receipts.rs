@@ -2,8 +2,8 @@
 //! or a mailbox, the other is found out when a connection is given up, or a segment is taken over from a
 //! process that died: nothing puts the two in order.
 //!
-//! Where this process reads that a message is unknown it is matched at once; where another does, a ledger that
-//! both share knows it, and is asked after a second, after two, after four, and so on.
+//! Where this process reads that a message is unknown it is matched at once; where another does, a ledger
+//! that both share knows it, and is asked after a second, after two, after four, and so on.
 //!
 //! They outlive their process on the bus: what changes ([`PendingReceipts::changes`]) is noted there before
 //! the record that changed it is acknowledged (`local::pending_receipt_topic`, `external::open_sessions`).

@@ -1,5 +1,6 @@
-//! Settler consumes the topic of outcomes, decides on charges ([`Settlement`]), and has a backend carry that
-//! out ([`ChargingBackend`]). A record is acknowledged when its charges are settled, and its changes are noted.
+//! Settler consumes the topic of outcomes, decides on charges ([`Settlement`]), and has a backend carry
+//! that out ([`ChargingBackend`]). A record is acknowledged when its charges are settled, and its changes
+//! are noted.
 
 use super::ChargeId;
 use super::backend::{ChargingBackend, DecidedRecord, SettledRecord};

@@ -1,5 +1,5 @@
-//! Tests of settlement with both backends: the same outcomes, from the topic to the accounts, over a ledger and
-//! over a charging server that is asked by Diameter.
+//! Tests of settlement with both backends: the same outcomes, from the topic to the accounts, over a ledger
+//! and over a charging server that is asked by Diameter.
 
 use super::MessageCharging;
 use super::external::{External, Settings};

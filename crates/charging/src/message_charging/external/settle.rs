@@ -118,8 +118,8 @@ impl ExternalBackend {
         });
     }
 
-    /// A server wants a session ended. One that is under way is ended by its outcome, or when that is unknown;
-    /// of what is unknown none was used, as far as anybody knows.
+    /// A server wants a session ended. One that is under way is ended by its outcome, or when that is
+    /// unknown; of what is unknown none was used, as far as anybody knows.
     fn abort(&mut self, Abort { id, is_again }: Abort, settlement: &mut Settlement) {
         if let Some(reading) = settlement.abort(id) {
             self.begin(DecidedRecord::alone(reading, is_again));

@@ -1,6 +1,6 @@
-//! Topic keeps pending receipts where the local ledger pays: each process notes its own, and follows those of
-//! all. The process that read a receipt looks up its message soon; should it be gone, the others do, later and
-//! less often. A message that is settled twice does the ledger no harm.
+//! Topic keeps pending receipts where the local ledger pays: each process notes its own, and follows those
+//! of all. The process that read a receipt looks up its message soon; should it be gone, the others do,
+//! later and less often. A message that is settled twice does the ledger no harm.
 
 use crate::message_charging::changes;
 use crate::message_charging::pending_receipts::{Change, Clock, PendingReceipts, WAITS};
