@@ -1,8 +1,8 @@
-//! Disk under a write-ahead log: everything that the logs of bus and ledger ask of a file system.
+//! Disk under a write-ahead log: the operations of a file system that the logs of bus and ledger use.
 //!
-//! Both logs reach their files through [`Disk`] and [`DiskFile`] alone, so that one harness (`tools/power_cut`)
-//! fills either's disk, fails it, and cuts its power. What else the two have in common in name differs in
-//! substance: docs/dev/why-not.md, *One write-ahead log*.
+//! Both logs reach their files through [`Disk`] and [`DiskFile`] alone, so that one harness
+//! (`tools/power_cut`) fills either's disk, fails it, and cuts its power. The rest of both logs is alike in
+//! name only: docs/dev/why-not.md, *One write-ahead log*.
 
 mod disk;
 mod os;

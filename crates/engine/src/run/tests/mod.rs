@@ -2,8 +2,8 @@
 //! hand.
 
 mod backend;
+mod message_clients;
 mod messages;
-mod parties;
 mod replay;
 mod several;
 mod steering;
