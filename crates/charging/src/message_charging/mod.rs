@@ -20,8 +20,8 @@
 //!   (`pending_receipts`).
 //! - **An emergency** waits for no money: its price is owed to the ledger
 //!   ([`Kind::Debt`](ledger::Kind::Debt)), apart from the balance, also by an account that is blocked or was
-//!   never opened. It waits at most [`EMERGENCY_WAITS`]; if its process is killed while the disk hangs, it may
-//!   owe less. A message that was refused or not tried is owed no more.
+//!   never opened. It waits at most [`EMERGENCY_WAITS`]; if its process is killed while the disk hangs, it
+//!   may owe less. A message that was refused or not tried is owed no more.
 //!
 //! One settler ([`settler`]) consumes the topic of outcomes as a group, decides (`settlement`), has one of
 //! two backends carry that out (`backend`), and acknowledges a record when the backend has: the engine
