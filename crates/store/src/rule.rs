@@ -188,9 +188,9 @@ mod tests {
             (nested(RULE_DEPTH_MAX + 1), Some("8 deep")),
             (Rule::All(vec![one(); RULE_TESTS_MAX]), None),
             (Rule::All(vec![one(); RULE_TESTS_MAX + 1]), Some("64 tests")),
-            (Rule::Any(Vec::new()), Some("of nothing")),
+            (Rule::Any(Vec::new()), Some("empty all or any")),
             (test("", Test::Exists(true)), Some("no attribute")),
-            (test("floor", Test::In(Vec::new())), Some("in nothing")),
+            (test("floor", Test::In(Vec::new())), Some("in an empty list")),
             (test("floor", Test::In(vec![String::new(); RULE_VALUES_MAX + 1])), Some("1001 values")),
         ];
         for (rule, refused) in cases {

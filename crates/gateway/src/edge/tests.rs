@@ -271,7 +271,7 @@ async fn each_site_ends_by_itself_with_its_reason() {
         (3, "edge:refused true", "signer"),
         (4, "edge:refused true", "key"),
         (5, "edge:disk false", "the sign is out of order"),
-        (6, "edge:away false", "not there in time"),
+        (6, "edge:away false", "did not connect in time"),
     ] {
         let told = told(endpoint);
         assert!(told.starts_with(expected) && told.contains(words), "{endpoint}: {told}");

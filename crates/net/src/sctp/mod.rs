@@ -222,6 +222,6 @@ mod tests {
     fn a_kernel_without_it_is_told_from_other_reasons() {
         let said = |errno: Errno| NoSctp(errno.into()).to_string();
         assert!(said(Errno::PROTONOSUPPORT).contains("`modprobe sctp`"));
-        assert!(said(Errno::MFILE).starts_with("the system gives no SCTP socket"));
+        assert!(said(Errno::MFILE).starts_with("the system refuses an SCTP socket"));
     }
 }
