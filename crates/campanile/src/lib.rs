@@ -5,6 +5,7 @@ pub mod cli;
 pub mod config;
 mod data_form;
 pub mod demo;
+mod descriptors;
 mod keys;
 mod live_settings;
 mod message_funds;

@@ -15,6 +15,7 @@ type Answer = Result<Vec<String>, Vec<engine::Problem>>;
 
 /// Runs until SIGTERM or SIGINT; SIGHUP reads the config again.
 pub async fn run(file: Option<PathBuf>, data: PathBuf) -> Result<(), String> {
+    crate::descriptors::raise();
     let setup =
         config::load(file.as_deref(), &data).map_err(|problems| problems.to_string())?.setup(&data)?;
     let (asking, mut asked) = mpsc::channel::<oneshot::Sender<Answer>>(RELOADS_MAX);

@@ -214,6 +214,7 @@ impl RunningServer {
                 links,
                 cap_senders: self.live.cap_senders.clone(),
                 messages: Arc::new(self.engine.messages()),
+                guessing: Arc::default(),
                 platforms: self.live.platforms.clone(),
                 defaults: self.live.defaults.clone(),
                 reload,

@@ -1,5 +1,7 @@
 //! Doors take requests: HTTP API, Kannel's sendsms, SMPP server, inbound mail, topic protocol.
 
+mod activity;
+pub mod guessing;
 pub mod http;
 pub mod kannel;
 mod message_intake;

@@ -24,7 +24,8 @@ mod solve;
 mod testing;
 
 pub use api::*;
-pub use dispatch::TextCache;
+pub use dispatch::{TextCache, without_values};
 pub use messages::{INTAKE_WAITING_MAX, MessageView, Messages, Steered, Unroutable};
+pub use placeholders::literal as literal_text;
 pub use run::{Engine, GATEWAYS, Health, Question};
 pub use shared::{Leader, Node};

@@ -6,6 +6,8 @@
 //! - [`connect_sctp`], [`Listener::bind_sctp`], [`probe_sctp`]: SCTP, where the kernel has it.
 //! - [`Machine`]: the five verbs every protocol machine has.
 //! - [`AllowedIp`]: from where somebody may connect.
+//! - [`Places`]: how many connections a door has, in all and by network.
+//! - [`Balancers`], [`read_client`]: clients behind a balancer.
 //! - [`Link`], [`drive`]: one task per connection reads all there is, feeds the machine, lets a [`Worker`]
 //!   handle the events inline, and writes once. No task and no write per message: that is a factor of fifty.
 //!
@@ -19,6 +21,8 @@ mod drive;
 mod link;
 mod listen;
 mod machine;
+mod places;
+mod proxied;
 mod sctp;
 mod socket;
 mod stream;
@@ -30,8 +34,10 @@ pub use allowed::AllowedIp;
 pub use cores::Cores;
 pub use drive::{DriveEnd, Worker, drive, hang_up};
 pub use link::{Link, LinkProgress};
-pub use listen::{HANDSHAKE_MAX, Listener};
+pub use listen::{HANDSHAKE_MAX, Listener, ListenerLimits};
 pub use machine::Machine;
+pub use places::{ConnectionPlace, DescriptorBudget, NoPlace, Places, network_of};
+pub use proxied::{Balancers, read_client};
 pub use sctp::{
     MessageFraming, NoSctp, SCTP_ADDRESSES_MAX, SctpStream, connect_sctp, dial_sctp, probe_sctp,
     sctp_addresses,

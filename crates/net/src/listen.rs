@@ -1,17 +1,18 @@
-//! Accepting connections, within a limit, spread over the cores.
+//! Listener accepts connections within the places that there are, and spreads them over the cores.
 
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::net::{SocketFlags, acceptfrom_with};
 use std::os::fd::{AsFd, OwnedFd};
 use tokio::io::unix::AsyncFd;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
-use tokio::sync::Semaphore;
 
+use crate::places::{ConnectionPlace, DescriptorBudget, NoPlace, Places};
+use crate::proxied::{Balancers, read_client};
 use crate::socket::registered;
 use crate::{Cores, MessageFraming, SctpStream, Stream, TlsServer, sctp};
 
@@ -22,11 +23,28 @@ const BACKLOG: u32 = 1024;
 /// After an error of `accept` (no file descriptors left, mostly) wait so long before the next.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// A listening socket with a limit on its connections.
+/// Who may connect, and how often at a time.
+#[derive(Debug, Clone)]
+pub struct ListenerLimits {
+    /// Places of the door; its listeners may share them.
+    pub places: Arc<Places>,
+    /// Balancers whose connections begin with a PROXY header.
+    pub balancers: Balancers,
+}
+
+impl ListenerLimits {
+    /// So many connections, from wherever they are.
+    pub fn of(connections_max: usize) -> ListenerLimits {
+        let places = Places::new(connections_max, connections_max, DescriptorBudget::unlimited());
+        ListenerLimits { places, balancers: Balancers::default() }
+    }
+}
+
+/// A listening socket with places for its connections.
 #[derive(Debug)]
 pub struct Listener {
     listener: Listening,
-    connections: Arc<Semaphore>,
+    admission: ListenerLimits,
 }
 
 #[derive(Debug)]
@@ -42,16 +60,15 @@ enum AcceptedStream {
 }
 
 impl Listener {
-    /// Listens on `host:port` (port 0: any free one) for at most `connections_max` connections at a time;
-    /// more wait.
+    /// Listens on `host:port` (port 0: any free one). A connection without a place is closed.
     ///
     /// # Errors
     /// No such host, address in use, no right to the port.
-    pub async fn bind(address: &str, connections_max: usize) -> io::Result<Listener> {
+    pub async fn bind(address: &str, admission: ListenerLimits) -> io::Result<Listener> {
         let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
         for address in lookup_host(address).await? {
             match bind_one(address) {
-                Ok(listener) => return Ok(Listener::of(Listening::Tcp(listener), connections_max)),
+                Ok(listener) => return Ok(Listener { listener: Listening::Tcp(listener), admission }),
                 Err(error) => last = error,
             }
         }
@@ -65,16 +82,11 @@ impl Listener {
     /// to the port.
     pub fn bind_sctp(
         addresses: &[SocketAddr],
-        connections_max: usize,
+        admission: ListenerLimits,
         messages: MessageFraming,
     ) -> io::Result<Listener> {
         let socket = sctp::listen(addresses, messages.payload_protocol, BACKLOG)?;
-        Ok(Listener::of(Listening::Sctp(socket, messages), connections_max))
-    }
-
-    fn of(listener: Listening, connections_max: usize) -> Listener {
-        let connections = Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS)));
-        Listener { listener, connections }
+        Ok(Listener { listener: Listening::Sctp(socket, messages), admission })
     }
 
     /// Where it listens; the first of several addresses.
@@ -88,15 +100,15 @@ impl Listener {
         }
     }
 
-    /// Accepts for ever, each connection handed to `each` as a task on the next of `cores`. Ends when
+    /// Accepts for ever, each connection handed to `each` as a task on the next of `cores`, with the address
+    /// of its client and its place: `each` says when it waits, and ends it when it is sent out. Ends when
     /// dropped; the connections' tasks go on.
     pub async fn serve<F, T>(&self, cores: &Cores, tls: Option<TlsServer>, each: F)
     where
-        F: Fn(Stream, SocketAddr) -> T + Clone + Send + 'static,
+        F: Fn(Stream, SocketAddr, ConnectionPlace) -> T + Clone + Send + 'static,
         T: Future<Output = ()> + Send + 'static,
     {
         loop {
-            let Ok(permit) = Arc::clone(&self.connections).acquire_owned().await else { return };
             let (accepted, peer) = match self.listener.accept().await {
                 Ok(accepted) => accepted,
                 Err(error) => {
@@ -105,14 +117,35 @@ impl Listener {
                     continue;
                 }
             };
+            let place = match self.place(peer) {
+                Ok(place) => place,
+                Err(why) => {
+                    tracing::debug!(%peer, %why, "a connection is closed");
+                    continue;
+                }
+            };
+            let has_header = self.admission.balancers.holds(peer);
             let (tls, each) = (tls.clone(), each.clone());
             cores.spawn_on(cores.next(), async move {
-                match accepted.prepare(tls).await {
-                    Ok(stream) => each(stream, peer).await,
+                let prepared = tokio::select! {
+                    prepared = accepted.prepare(tls, peer, has_header.then_some(&place)) => prepared,
+                    () = place.sent_out() => Err(io::Error::other("it made room for another one of its network")),
+                };
+                match prepared {
+                    Ok((stream, client)) => each(stream, client, place).await,
                     Err(error) => tracing::info!(%error, %peer, "a connection failed during its handshake"),
                 }
-                drop(permit);
             });
+        }
+    }
+
+    fn place(&self, peer: SocketAddr) -> Result<ConnectionPlace, NoPlace> {
+        let ListenerLimits { places, balancers } = &self.admission;
+        let now = Instant::now();
+        if balancers.holds(peer) {
+            places.enter_balancer(peer.ip(), now)
+        } else {
+            places.enter(peer.ip(), now)
         }
     }
 }
@@ -145,17 +178,32 @@ impl Listening {
 }
 
 impl AcceptedStream {
-    async fn prepare(self, tls: Option<TlsServer>) -> io::Result<Stream> {
+    /// Reads the PROXY header of a balancer's connection, which moves to the client's place, and shakes
+    /// hands.
+    async fn prepare(
+        self,
+        tls: Option<TlsServer>,
+        peer: SocketAddr,
+        balancer: Option<&ConnectionPlace>,
+    ) -> io::Result<(Stream, SocketAddr)> {
+        let mut client = peer;
         let stream = match self {
-            AcceptedStream::Tcp(tcp) => Stream::plain(TcpStream::from_std(tcp)?)?,
+            AcceptedStream::Tcp(tcp) => {
+                let mut tcp = TcpStream::from_std(tcp)?;
+                if let Some(place) = balancer {
+                    client = read_client(&mut tcp, peer).await?;
+                    place.move_to(client.ip(), Instant::now()).map_err(io::Error::other)?;
+                }
+                Stream::plain(tcp)?
+            }
             AcceptedStream::Sctp(socket, messages) => {
                 Stream::Sctp(SctpStream::new(registered(socket)?, messages.length))
             }
         };
         match tls {
-            None => Ok(stream),
+            None => Ok((stream, client)),
             Some(tls) => match tokio::time::timeout(HANDSHAKE_MAX, stream.into_tls_server(&tls)).await {
-                Ok(result) => result,
+                Ok(result) => Ok((result?, client)),
                 Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "no TLS handshake in time")),
             },
         }

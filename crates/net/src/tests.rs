@@ -115,11 +115,11 @@ async fn within<F: Future>(future: F) -> F::Output {
 
 #[tokio::test]
 async fn every_socket_sends_small_messages_at_once() {
-    let listener = Listener::bind("127.0.0.1:0", 10).await.unwrap();
+    let listener = Listener::bind("127.0.0.1:0", ListenerLimits::of(10)).await.unwrap();
     let address = listener.address().unwrap().to_string();
     let (tell, mut told) = mpsc::unbounded_channel();
     let cores = Cores::from_handles(Vec::new());
-    let serve = listener.serve(&cores, None, move |stream, _| {
+    let serve = listener.serve(&cores, None, move |stream, _, _| {
         let tell = tell.clone();
         async move { tell.send(stream.tcp().unwrap().nodelay().unwrap()).unwrap() }
     });
@@ -285,10 +285,10 @@ impl Pki {
 #[tokio::test]
 async fn tls_trusts_the_given_authority_and_the_right_name_only() {
     let pki = Pki::new();
-    let listener = Listener::bind("127.0.0.1:0", 10).await.unwrap();
+    let listener = Listener::bind("127.0.0.1:0", ListenerLimits::of(10)).await.unwrap();
     let address = listener.address().unwrap().to_string();
     let cores = Cores::from_handles(Vec::new());
-    let serve = listener.serve(&cores, Some(pki.server()), |stream, _| async move {
+    let serve = listener.serve(&cores, Some(pki.server()), |stream, _, _| async move {
         echo(stream).await;
     });
     let cases = [(true, Some("smsc.test"), true), (false, Some("smsc.test"), false), (true, None, false)];
@@ -325,29 +325,56 @@ fn tls_settings_name_the_file_that_is_wrong() {
 }
 
 #[tokio::test]
-async fn connections_over_the_limit_wait_for_a_place() {
-    let listener = Listener::bind("127.0.0.1:0", 1).await.unwrap();
+async fn a_connection_over_the_limit_is_closed_or_takes_the_place_of_a_waiting_one() {
+    let listener = Listener::bind("127.0.0.1:0", ListenerLimits::of(1)).await.unwrap();
     let address = listener.address().unwrap();
     let cores = Cores::from_handles(Vec::new());
-    let serve = listener.serve(&cores, None, |stream, _| async move {
-        echo(stream).await;
+    let serve = listener.serve(&cores, None, |stream, _, place| async move {
+        tokio::select! {
+            () = echo_with(stream, &place) => {}
+            () = place.sent_out() => {}
+        }
     });
     let talk = async {
         let mut first = TcpStream::connect(address).await.unwrap();
-        let mut second = TcpStream::connect(address).await.unwrap();
-        let mut octet = [0; 2];
+        let mut octets = [0; 2];
         first.write_all(b"1\n").await.unwrap();
-        first.read_exact(&mut octet).await.unwrap();
-        second.write_all(b"2\n").await.unwrap();
-        let waits = tokio::time::timeout(Duration::from_millis(50), second.read_exact(&mut octet)).await;
-        assert!(waits.is_err(), "the second was served beside the first");
-        drop(first);
-        second.read_exact(&mut octet).await.unwrap();
-        assert_eq!(&octet, b"2\n");
+        first.read_exact(&mut octets).await.unwrap();
+        let mut second = TcpStream::connect(address).await.unwrap();
+        assert_eq!(second.read(&mut octets).await.unwrap_or(0), 0, "the first is busy and keeps its place");
+        // The end of a request: it waits for the next one.
+        first.write_all(b"0\n").await.unwrap();
+        first.read_exact(&mut octets).await.unwrap();
+        let mut third = loop {
+            let mut third = TcpStream::connect(address).await.unwrap();
+            let _ = third.write_all(b"3\n").await;
+            if third.read_exact(&mut octets).await.is_ok() {
+                break third;
+            }
+        };
+        assert_eq!(&octets, b"3\n");
+        assert_eq!(first.read(&mut octets).await.unwrap_or(0), 0, "the first made room");
+        third.write_all(b"4\n").await.unwrap();
     };
     tokio::select! {
         () = serve => unreachable!("it accepts for ever"),
         () = within(talk) => {}
+    }
+}
+
+/// Sends back what comes. A line with 0 ends a request, any other begins one.
+async fn echo_with(stream: Stream, place: &ConnectionPlace) {
+    let Stream::Plain(mut tcp) = stream else { unreachable!("no TLS here") };
+    let mut octets = [0; 2];
+    while tcp.read_exact(&mut octets).await.is_ok() {
+        if octets[0] == b'0' {
+            place.set_waiting();
+        } else {
+            place.set_busy();
+        }
+        if tcp.write_all(&octets).await.is_err() {
+            return;
+        }
     }
 }
 

@@ -94,6 +94,13 @@ impl Check<'_> {
         self.check("http.body_octets_max", (http.body_octets_max == 0).then_some(none));
         self.check("http.attachment_octets_max", (http.attachment_octets_max == 0).then_some(none));
         self.check("http.connections_max", (http.connections_max == 0).then_some(none));
+        let per_address = http.connections_per_address_max == 0;
+        self.check("http.connections_per_address_max", per_address.then_some(none));
+        for (key, list) in [("proxy_from", &http.proxy_from), ("trusted_proxies", &http.trusted_proxies)] {
+            for (n, network) in list.iter().enumerate() {
+                self.check(&format!("http.{key}[{n}]"), network.parse::<doors::smpp::AllowedIp>().err());
+            }
+        }
         self.check("http.burst", (http.requests_per_s > 0 && http.burst == 0).then_some(none));
     }
 

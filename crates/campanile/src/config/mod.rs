@@ -114,6 +114,7 @@ impl Config {
             requests_per_s: self.http.requests_per_s,
             burst: self.http.burst,
             connections_max: self.http.connections_max,
+            connections_per_address_max: self.http.connections_per_address_max,
         }
     }
 

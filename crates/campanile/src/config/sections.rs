@@ -99,8 +99,19 @@ section! {
         requests_per_s: u32 = doors::http::HttpLimits::default().requests_per_s,
         /// Requests of one token at once; at least 1 unless `requests_per_s` is 0.
         burst: u32 = doors::http::HttpLimits::default().burst,
-        /// Connections at once; at least 1.
+        /// Connections at once; at least 1. One more takes the place of a connection without a whole request,
+        /// or that does not read its answer; if there is none, it is closed.
         connections_max: usize = doors::http::HttpLimits::default().connections_max,
+        /// Connections at once of one address (IPv6: of one network of 64 bits); at least 1. One more takes
+        /// the place of that address's own oldest connection without a whole request, or that does not read.
+        connections_per_address_max: usize = doors::http::HttpLimits::default().connections_per_address_max,
+        /// Load balancers, as addresses or networks, whose connections begin with a PROXY header of version 2
+        /// (haproxy: `send-proxy-v2`): the client's address is in it. Without the header they are closed.
+        #[manual(example = ["10.0.0.0/24"])]
+        proxy_from: Vec<String> = Vec::new(),
+        /// Reverse proxies, as addresses or networks, that add the client's address to `X-Forwarded-For`.
+        #[manual(example = ["10.0.0.5"])]
+        trusted_proxies: Vec<String> = Vec::new(),
     }
 }
 

@@ -12,6 +12,7 @@ use gateway::Surroundings;
 use gateway::edge::EdgeSites;
 use gateway::mail::ReplyDomain;
 use gateway::topic::TextTopics;
+use net::Balancers;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -141,7 +142,18 @@ impl Config {
             _ => None,
         };
         let (listen, public_url) = (self.http.listen, self.http.public_url.clone());
-        Ok(HttpConfig { listen, tls, public_url, limits: self.http_limits() })
+        // They were checked.
+        let networks =
+            |list: &[String]| Balancers::new(list.iter().filter_map(|one| one.parse().ok()).collect());
+        Ok(HttpConfig {
+            listen,
+            tls,
+            public_url,
+            limits: self.http_limits(),
+            balancers: networks(&self.http.proxy_from),
+            trusted_proxies: networks(&self.http.trusted_proxies),
+            descriptors: crate::descriptors::budget(),
+        })
     }
 
     fn ways(&self, data: &Path) -> Result<Vec<ConfiguredRoute>, String> {

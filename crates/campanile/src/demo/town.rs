@@ -1,7 +1,7 @@
 //! The demo's house: three carriers with limits, a mail relay, and the alert that goes out by them.
 
 use crate::setup::{ConfiguredRoute, Retention, Setup, Simulator, SmtpDoor};
-use doors::http::{HttpConfig, HttpLimits};
+use doors::http::HttpConfig;
 use gateway::mail::MailRoute;
 use gateway::sms::SmsRoute;
 use gateway::sms::config::Source;
@@ -48,7 +48,7 @@ pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, St
             fsync: bus::embedded::Fsync::Always,
         },
         media: store::media::Media::at(&folder.join("media")),
-        http: Some(HttpConfig { listen, tls: None, public_url, limits: HttpLimits::default() }),
+        http: Some(HttpConfig::plain(listen, public_url)),
         smtp: Some(SmtpDoor { listen: door, domain: DOMAIN.to_owned() }),
         routes: routes(town),
         cap_senders: Vec::new(),

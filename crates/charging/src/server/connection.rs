@@ -10,7 +10,7 @@ use super::peers::{NotAdmitted, Transport};
 use super::request_dispatcher::RequestDispatcher;
 use crate::session_notifier::Mailbox;
 use diameter::peer::{Cause, Connection, ConnectionConfig, Event, Incoming, Start, Unanswered};
-use net::{Link, Stream, drive};
+use net::{ConnectionPlace, Link, Stream, drive};
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -39,11 +39,15 @@ pub(super) async fn serve_accepted(
     server: Arc<Server>,
     config: Arc<ConnectionConfig>,
     stream: Stream,
-    peer: SocketAddr,
-    transport: Transport,
+    (peer, transport): (SocketAddr, Transport),
+    place: ConnectionPlace,
 ) {
     let machine = Connection::listening(config, start(&server, &stream, transport), Instant::now());
-    serve(&server, machine, stream, (peer.ip(), transport), None).await;
+    let place = Arc::new(place);
+    tokio::select! {
+        () = serve(&server, machine, stream, (peer.ip(), transport), ConnectionOrigin::Accepted(Arc::clone(&place))) => {}
+        () = place.sent_out() => tracing::debug!(%peer, "a Diameter connection without capabilities made room"),
+    }
 }
 
 /// Serves a connection that we began.
@@ -53,7 +57,7 @@ pub(super) async fn serve_begun(server: &Arc<Server>, stream: Stream, link: Remo
     let (config, host) = (Arc::clone(&server.connecting), &link.remote.rule.origin_host);
     let machine = Connection::connecting(config, start, Some(host), Instant::now());
     let from = stream.peer().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.ip());
-    serve(server, machine, stream, (from, transport), Some(link)).await;
+    serve(server, machine, stream, (from, transport), ConnectionOrigin::Begun(link)).await;
 }
 
 fn start(server: &Server, stream: &Stream, transport: Transport) -> Start {
@@ -66,17 +70,29 @@ async fn serve(
     machine: Connection,
     stream: Stream,
     from: (IpAddr, Transport),
-    link: Option<RemoteLink>,
+    origin: ConnectionOrigin,
 ) {
     let alive = Alive::new(server);
+    let (link, place) = match origin {
+        ConnectionOrigin::Accepted(place) => (None, Some(place)),
+        ConnectionOrigin::Begun(link) => (Some(link), None),
+    };
     let notify = link.as_ref().map_or_else(Arc::default, |link| Arc::clone(&link.commands.notify));
     let mut signals =
         Signals { notify: Arc::clone(&notify), stopping: server.stop.subscribe(), is_stopped: false };
     let mut connection = DiameterConnection::new(server, machine, notify, from, link);
+    connection.place = place;
     let end = drive(&mut Link::new(stream), &mut connection, &mut signals).await;
     tracing::debug!(from = %from.0, ?end, "a Diameter connection ended");
     connection.end(Instant::now());
     drop(alive);
+}
+
+/// The side that began a connection.
+enum ConnectionOrigin {
+    /// The peer: it waits for its capabilities in this place.
+    Accepted(Arc<ConnectionPlace>),
+    Begun(RemoteLink),
 }
 
 /// The connection, with a part for each step of its way.
@@ -91,6 +107,8 @@ struct DiameterConnection {
     /// Requests of credit control of ours, where the peer is a charging server.
     credit: Option<AskerConnection>,
     mailbox: Arc<Mailbox>,
+    /// Of a connection that the peer began: its own once the peer is admitted.
+    place: Option<Arc<ConnectionPlace>>,
     /// Wakes this connection, whatever for.
     notify: Arc<Notify>,
     server: Arc<Server>,
@@ -114,6 +132,7 @@ impl DiameterConnection {
             credit: asker.map(|asker| AskerConnection::new(asker, Arc::clone(&notify))),
             admission: Admission::new(server, from, Arc::clone(&mailbox), link),
             mailbox,
+            place: None,
             notify,
             server: Arc::clone(server),
         }
@@ -183,6 +202,7 @@ impl DiameterConnection {
         match verdict {
             AdmissionVerdict::Wait => {}
             AdmissionVerdict::Accept(peer) => {
+                self.place.iter().for_each(|place| place.set_busy());
                 self.requests.meet(&peer.origin_host, peer.origin_state_id);
                 self.machine.accept(now);
             }

@@ -41,7 +41,7 @@ use connection::serve_accepted;
 use diameter::dictionary::application;
 use diameter::peer::{Application, ConnectionConfig};
 use ledger::shard_threads::Ledger;
-use net::{Cores, Listener, TlsServer};
+use net::{Cores, Listener, ListenerLimits, TlsServer};
 use peers::Peers;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -206,11 +206,12 @@ pub async fn start(
     });
     let mut running =
         Running { address: None, tls_address: None, sctp_address: None, server, cores, tasks: Vec::new() };
+    let admission = ListenerLimits::of(config.connections_max);
     for (field, listen, tls) in [("listen", config.listen, None), ("listen_tls", config.tls_listen, tls)] {
         let Some(listen) = listen else { continue };
         let cannot =
             |error: std::io::Error| ServerError { field, why: format!("cannot listen on {listen}: {error}") };
-        let listener = Listener::bind(&listen.to_string(), config.connections_max).await.map_err(cannot)?;
+        let listener = Listener::bind(&listen.to_string(), admission.clone()).await.map_err(cannot)?;
         let address = Some(listener.address().map_err(cannot)?);
         if tls.is_some() {
             running.tls_address = address
@@ -230,7 +231,9 @@ impl Running {
             return Ok(());
         }
         let otherwise = config.listen.is_some() || config.tls_listen.is_some();
-        if let Some(listener) = sctp::bind(&config.sctp_listen, config.connections_max, otherwise)? {
+        if let Some(listener) =
+            sctp::bind(&config.sctp_listen, ListenerLimits::of(config.connections_max), otherwise)?
+        {
             self.sctp_address = listener.address().ok();
             // Each address we may send from is told (RFC 6733, section 5.3.5).
             let mut machine = machine(config);
@@ -251,8 +254,8 @@ impl Running {
         let (server, cores) = (Arc::clone(&self.server), Arc::clone(&self.cores));
         let config = sctp.unwrap_or_else(|| Arc::clone(&server.config));
         self.tasks.push(tokio::spawn(async move {
-            let each = move |stream, peer| {
-                serve_accepted(Arc::clone(&server), Arc::clone(&config), stream, peer, transport)
+            let each = move |stream, peer, place| {
+                serve_accepted(Arc::clone(&server), Arc::clone(&config), stream, (peer, transport), place)
             };
             listener.serve(&cores, tls, each).await;
         }));

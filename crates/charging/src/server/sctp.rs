@@ -3,7 +3,7 @@
 use super::ServerError;
 use diameter::frame::next_frame;
 use diameter::header::MESSAGE_OCTETS_MAX;
-use net::{Listener, MessageFraming, probe_sctp};
+use net::{Listener, ListenerLimits, MessageFraming, probe_sctp};
 use std::net::SocketAddr;
 
 /// Diameter in the clear in a DATA chunk (RFC 6733, section 11.5).
@@ -21,7 +21,7 @@ fn length(octets: &[u8]) -> usize {
 /// that is said, and no more.
 pub(super) fn bind(
     addresses: &[SocketAddr],
-    connections_max: usize,
+    admission: ListenerLimits,
     otherwise: bool,
 ) -> Result<Option<Listener>, ServerError> {
     let failed = |why: String| ServerError { field: "listen_sctp", why };
@@ -33,7 +33,7 @@ pub(super) fn bind(
         }
         Err(none) => return Err(failed(none.to_string())),
     }
-    let listener = Listener::bind_sctp(addresses, connections_max, MESSAGES);
+    let listener = Listener::bind_sctp(addresses, admission, MESSAGES);
     listener.map(Some).map_err(|error| failed(format!("cannot listen on {addresses:?}: {error}")))
 }
 

@@ -38,11 +38,13 @@ pub use forward::Forwarding;
 pub use server::{HttpRunning, ServeError, serve};
 
 use crate::MessageIntake;
+use crate::guessing::GuessingGuard;
 use crate::kannel::Platforms;
 use arc_swap::ArcSwap;
 use engine::{Clock, Engine};
 use futures_util::future::BoxFuture;
 use metrics_exporter_prometheus::PrometheusHandle;
+use net::{Balancers, DescriptorBudget};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use store::SharedStore;
@@ -58,6 +60,27 @@ pub struct HttpConfig {
     pub public_url: Option<String>,
     /// Limits.
     pub limits: HttpLimits,
+    /// Balancers whose connections begin with a PROXY header.
+    pub balancers: Balancers,
+    /// Proxies that name the client in `X-Forwarded-For`.
+    pub trusted_proxies: Balancers,
+    /// What all doors together may open.
+    pub descriptors: Arc<DescriptorBudget>,
+}
+
+impl HttpConfig {
+    /// Plain HTTP with the usual limits, and no balancer in front.
+    pub fn plain(listen: SocketAddr, public_url: Option<String>) -> HttpConfig {
+        HttpConfig {
+            listen,
+            tls: None,
+            public_url,
+            limits: HttpLimits::default(),
+            balancers: Balancers::default(),
+            trusted_proxies: Balancers::default(),
+            descriptors: DescriptorBudget::unlimited(),
+        }
+    }
 }
 
 /// Limits of the door.
@@ -71,8 +94,11 @@ pub struct HttpLimits {
     pub requests_per_s: u32,
     /// Requests of one token at once above the rate.
     pub burst: u32,
-    /// Connections at once; the next ones wait.
+    /// Connections at once. One more takes the place of a waiting one, or is closed.
     pub connections_max: usize,
+    /// Connections at once of one address (in IPv6: of its first 64 bits). At the limit its oldest connection
+    /// without a whole request, or that does not read, makes room for its next one.
+    pub connections_per_address_max: usize,
 }
 
 impl Default for HttpLimits {
@@ -83,6 +109,7 @@ impl Default for HttpLimits {
             requests_per_s: 20_000,
             burst: 40_000,
             connections_max: 10_000,
+            connections_per_address_max: 2_500,
         }
     }
 }
@@ -103,6 +130,8 @@ pub struct Deps {
     pub cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
     /// Takes platforms' messages: [`engine::Messages`].
     pub messages: Arc<dyn MessageIntake>,
+    /// Bounds guesses of passwords and tokens over all doors.
+    pub guessing: Arc<GuessingGuard>,
     /// Platforms that may use sendsms; a reload may store another table here.
     pub platforms: Arc<ArcSwap<Platforms>>,
     /// Defaults for addresses; a reload may store others here.

@@ -4,7 +4,8 @@
 
 use super::queue::MessageQueue;
 use super::reply::ReplyWriter;
-use super::{Headers, PATH, PendingAnswer, SendSms, SendSmsRequest};
+use super::{Headers, PATH, PendingAnswer, SendSms, SendSmsRequest, Taken};
+use crate::activity::{Activity, WRITE_STALL_MAX};
 use bytes::{Buf, BytesMut};
 use net::Cores;
 use std::io;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// A connection that sends nothing for so long is closed.
 const IDLE_MAX: Duration = Duration::from_secs(60);
@@ -77,7 +78,8 @@ impl FastPath {
     pub(crate) async fn drive(
         &self,
         stream: TcpStream,
-        peer: SocketAddr,
+        client: SocketAddr,
+        activity: Arc<Activity>,
         stopping: watch::Receiver<bool>,
     ) -> io::Result<Option<GoesOn>> {
         let stream = stream.into_std()?;
@@ -91,7 +93,9 @@ impl FastPath {
                 sendsms,
                 queues,
                 core,
-                from: peer.ip(),
+                from: client.ip(),
+                activity,
+                has_waited: false,
             };
             connection.serve(stopping).await
         });
@@ -115,6 +119,9 @@ struct FastPathConnection {
     queues: Queues,
     core: usize,
     from: IpAddr,
+    activity: Arc<Activity>,
+    /// The request at the front waited for its turn to be looked at.
+    has_waited: bool,
 }
 
 /// The front of the buffer.
@@ -123,6 +130,8 @@ enum Front {
     Part,
     /// A request for another path, or none at all.
     Other,
+    /// A request whose password is looked at after so long.
+    Waits(Duration),
     /// A request, read and put into the queue.
     Taken(TakenRequest),
 }
@@ -141,13 +150,23 @@ impl FastPathConnection {
         let mut reply = ReplyWriter::default();
         let mut last = Instant::now();
         loop {
-            match front(&self.unread, &self.sendsms, self.queues.of(self.core), self.from) {
+            match self.front() {
                 Front::Other => return Ok(Some((self.stream.into_std()?, self.unread))),
+                Front::Waits(wait) => {
+                    tokio::select! {
+                        () = sleep(wait) => self.has_waited = true,
+                        () = self.activity.place().sent_out() => return Ok(None),
+                        _ = stopped.as_mut() => return Ok(None),
+                    }
+                }
                 Front::Taken(taken) => {
+                    self.activity.begin_request();
                     let answer = taken.step.answer().await;
                     self.unread.advance(taken.octets);
+                    self.has_waited = false;
                     let octets = reply.write(answer, taken.closes, self.sendsms.now());
-                    self.stream.write_all(octets).await?;
+                    write(&mut self.stream, octets, &self.activity).await?;
+                    self.activity.end_request();
                     let now = Instant::now();
                     self.sendsms.meters.note(taken.is_post, answer.status, now - last);
                     last = now;
@@ -164,6 +183,7 @@ impl FastPathConnection {
                             0 => return Ok(None),
                             _ => last = Instant::now(),
                         },
+                        () = self.activity.place().sent_out() => return Ok(None),
                         () = idle.as_mut() => {
                             if last.elapsed() >= IDLE_MAX {
                                 return Ok(None);
@@ -176,6 +196,28 @@ impl FastPathConnection {
             }
         }
     }
+
+    fn front(&self) -> Front {
+        front(&self.unread, &self.sendsms, self.queues.of(self.core), (self.from, self.has_waited))
+    }
+}
+
+/// Writes an answer. It nearly always fits into the system's buffer; a client that does not read waits until
+/// it has to make room, or for [`WRITE_STALL_MAX`].
+async fn write(stream: &mut TcpStream, octets: &[u8], activity: &Activity) -> io::Result<()> {
+    let written = match stream.try_write(octets) {
+        Ok(written) if written == octets.len() => return Ok(()),
+        Ok(written) => written,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+        Err(error) => return Err(error),
+    };
+    activity.set_stalled(true);
+    tokio::select! {
+        written = timeout(WRITE_STALL_MAX, stream.write_all(&octets[written..])) => written.map_err(io::Error::from)??,
+        () = activity.place().sent_out() => return Err(io::Error::other("it made room for another one of its network")),
+    }
+    activity.set_stalled(false);
+    Ok(())
 }
 
 impl Headers for [httparse::Header<'_>] {
@@ -186,7 +228,12 @@ impl Headers for [httparse::Header<'_>] {
     }
 }
 
-fn front(unread: &[u8], sendsms: &SendSms, queue: &MessageQueue, from: IpAddr) -> Front {
+fn front(
+    unread: &[u8],
+    sendsms: &SendSms,
+    queue: &MessageQueue,
+    (from, has_waited): (IpAddr, bool),
+) -> Front {
     if unread.is_empty() {
         return Front::Part;
     }
@@ -213,12 +260,10 @@ fn front(unread: &[u8], sendsms: &SendSms, queue: &MessageQueue, from: IpAddr) -
     }
     let Some(body) = unread.get(head..octets) else { return Front::Part };
     let request = SendSmsRequest { is_post, query: query.as_bytes(), headers: &*request.headers, body, from };
-    Front::Taken(TakenRequest {
-        step: sendsms.take(&request, queue),
-        octets,
-        is_post,
-        closes: framing.closes,
-    })
+    match sendsms.take(&request, queue, has_waited) {
+        Taken::Waits(wait) => Front::Waits(wait),
+        Taken::Answer(step) => Front::Taken(TakenRequest { step, octets, is_post, closes: framing.closes }),
+    }
 }
 
 /// Length of a request's body, and whether the connection ends with it.

@@ -3,7 +3,7 @@
 
 use super::answer::KannelAnswer;
 use super::queue::MessageQueue;
-use super::{BODY_OCTETS_MAX, Headers, SendSms, SendSmsRequest};
+use super::{BODY_OCTETS_MAX, Headers, SendSms, SendSmsRequest, Taken};
 use crate::http::request::body::BodyLimits;
 use axum::body::Body;
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
@@ -67,8 +67,14 @@ impl GeneralPath {
         }
         let query = parts.uri.query().unwrap_or_default().as_bytes();
         let request = SendSmsRequest { is_post, query, headers: &parts.headers, body: &whole, from };
-        let step = self.sendsms.take(&request, &self.queue);
-        respond(step.answer().await)
+        let mut has_waited = false;
+        loop {
+            match self.sendsms.take(&request, &self.queue, has_waited) {
+                Taken::Answer(step) => return respond(step.answer().await),
+                Taken::Waits(wait) => tokio::time::sleep(wait).await,
+            }
+            has_waited = true;
+        }
     }
 }
 

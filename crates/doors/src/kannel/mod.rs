@@ -25,6 +25,7 @@ pub(crate) use general_path::GeneralPath;
 pub use platforms::{PLATFORMS_MAX, PlatformSettings, Platforms};
 
 use crate::MessageIntake;
+use crate::guessing::{Attempt, GuessVerdict, GuessingGuard};
 use answer::KannelAnswer;
 use arc_swap::ArcSwap;
 use compose::Composed;
@@ -36,6 +37,7 @@ use queue::{AppendDone, MessageQueue};
 use records::{Intake, Message, Timestamp};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// The path.
 pub(crate) const PATH: &str = "/cgi-bin/sendsms";
@@ -46,6 +48,7 @@ const BODY_OCTETS_MAX: usize = 1 << 20;
 pub(crate) struct SendSms {
     intake: Arc<dyn MessageIntake>,
     platforms: Arc<ArcSwap<Platforms>>,
+    guessing: Arc<GuessingGuard>,
     clock: Clock,
     meters: Meters,
 }
@@ -64,6 +67,26 @@ struct SendSmsRequest<'a, H: ?Sized> {
 trait Headers {
     /// Shows each to `take`.
     fn each<'h>(&'h self, take: &mut dyn FnMut(&'h str, &'h [u8]));
+}
+
+/// What became of a request.
+enum Taken {
+    /// It is to be taken again after so long: others of its network or its name guessed passwords before it.
+    Waits(Duration),
+    /// It has an answer.
+    Answer(PendingAnswer),
+}
+
+/// A request is not answered now.
+enum NotTaken {
+    Waits(Duration),
+    Refused(KannelAnswer),
+}
+
+impl From<KannelAnswer> for NotTaken {
+    fn from(answer: KannelAnswer) -> NotTaken {
+        NotTaken::Refused(answer)
+    }
 }
 
 /// The answer to a request, perhaps not due yet.
@@ -93,46 +116,88 @@ impl SendSms {
     pub(crate) fn new(
         intake: Arc<dyn MessageIntake>,
         platforms: Arc<ArcSwap<Platforms>>,
+        guessing: Arc<GuessingGuard>,
         clock: Clock,
     ) -> SendSms {
-        SendSms { intake, platforms, clock, meters: Meters::new() }
+        SendSms { intake, platforms, guessing, clock, meters: Meters::new() }
     }
 
     fn now(&self) -> Timestamp {
         (self.clock)()
     }
 
-    /// Reads, checks, and puts into the queue.
+    /// Reads, checks, and puts into the queue. `has_waited`: it was taken before and waited as long as it was
+    /// told.
     fn take<H: Headers + ?Sized>(
         &self,
         request: &SendSmsRequest<'_, H>,
         queue: &MessageQueue,
-    ) -> PendingAnswer {
-        match self.judge(request) {
-            Err(answer) => PendingAnswer::Ready(answer),
-            Ok(judged) => self.put(judged, queue),
+        has_waited: bool,
+    ) -> Taken {
+        match self.judge(request, has_waited) {
+            Err(NotTaken::Waits(wait)) => Taken::Waits(wait),
+            Err(NotTaken::Refused(answer)) => Taken::Answer(PendingAnswer::Ready(answer)),
+            Ok(judged) => Taken::Answer(self.put(judged, queue)),
         }
     }
 
-    fn judge<H: Headers + ?Sized>(&self, request: &SendSmsRequest<'_, H>) -> Result<Judged, KannelAnswer> {
+    fn judge<H: Headers + ?Sized>(
+        &self,
+        request: &SendSmsRequest<'_, H>,
+        has_waited: bool,
+    ) -> Result<Judged, NotTaken> {
         let read = read(request)?;
-        let platform = self.admit(&read.params, request.from)?;
+        let platform = self.admit(&read.params, request.from, has_waited)?;
         read.check_receiver()?;
         let composed = compose::compose(&read.params, &platform.settings, self.now())?;
         if self.intake.is_behind() {
-            return Err(KannelAnswer::busy(RETRY_AFTER_S));
+            return Err(KannelAnswer::busy(RETRY_AFTER_S).into());
         }
         let judged = self.judge_routes(composed)?;
         platform.pace(judged.receivers.len(), judged.message.at).map_err(KannelAnswer::busy)?;
         Ok(judged)
     }
 
-    fn admit(&self, params: &Params<'_>, from: IpAddr) -> Result<Arc<AdmittedPlatform>, KannelAnswer> {
+    /// An unknown name, a wrong password and a network that it may not come from are the same: in words, in
+    /// time, and as a guess.
+    fn admit(
+        &self,
+        params: &Params<'_>,
+        from: IpAddr,
+        has_waited: bool,
+    ) -> Result<Arc<AdmittedPlatform>, NotTaken> {
         let (Some(username), Some(password)) = (&params.username, &params.password) else {
-            return Err(KannelAnswer::NOT_ADMITTED);
+            return Err(KannelAnswer::NOT_ADMITTED.into());
         };
         let platforms = self.platforms.load();
-        platforms.admit(username, password, from).cloned().ok_or(KannelAnswer::NOT_ADMITTED)
+        let is_known = !self.guessing.is_quiet() && platforms.is_known(username, from);
+        let attempt = Attempt { door: "sendsms", name: username, ip: from, is_known };
+        if !has_waited {
+            match self.guessing.judge(attempt, Instant::now()) {
+                GuessVerdict::Now => {}
+                GuessVerdict::After(wait) => return Err(NotTaken::Waits(wait)),
+                GuessVerdict::Refused => {
+                    self.guessing.note_failed(attempt, Instant::now());
+                    return Err(KannelAnswer::NOT_ADMITTED.into());
+                }
+            }
+        }
+        match platforms.admit(username, password, from) {
+            Some(platform) => {
+                if has_waited {
+                    self.guessing.succeeded(attempt);
+                }
+                Ok(platform.clone())
+            }
+            None if has_waited => {
+                self.guessing.note_failed(attempt, Instant::now());
+                Err(KannelAnswer::NOT_ADMITTED.into())
+            }
+            None => {
+                self.guessing.failed(attempt, Instant::now());
+                Err(KannelAnswer::NOT_ADMITTED.into())
+            }
+        }
     }
 
     /// As with Kannel, the result of the first of several receivers is the answer; an unroutable one among

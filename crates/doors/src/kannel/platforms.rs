@@ -1,6 +1,7 @@
 //! Platforms that may send, from which addresses, and at which rate.
 
 use super::compose::RECEIVERS_MAX;
+use crate::guessing::KnownNetworks;
 use crate::smpp::AllowedIp;
 use engine::Problem;
 use records::{Mode, Timestamp};
@@ -91,6 +92,8 @@ pub(super) struct AdmittedPlatform {
     message_us: i64,
     /// When everything it sent so far would have been due at its rate.
     due: Arc<AtomicI64>,
+    /// From where it lately came with its password.
+    known: Arc<KnownNetworks>,
 }
 
 impl Platforms {
@@ -128,24 +131,45 @@ impl Platforms {
             let earlier = before.by_username.get(name);
             if let (Some(earlier), Some(platform)) = (earlier, Arc::get_mut(platform)) {
                 platform.due = earlier.due.clone();
+                if earlier.settings.password == platform.settings.password {
+                    platform.known = earlier.known.clone();
+                }
             }
         }
         self
     }
 
-    /// The platform, if name and password are right and it may come from there.
+    /// The platform, if name and password are right and it may come from there. Takes as long for a name that
+    /// nobody has.
     pub(super) fn admit(
         &self,
         username: &[u8],
         password: &[u8],
         from: IpAddr,
     ) -> Option<&Arc<AdmittedPlatform>> {
-        let platform = self.by_username.get(std::str::from_utf8(username).ok()?)?;
-        let proven = same(platform.settings.password.as_bytes(), password);
+        let platform = self.named(username);
+        let right = platform.map_or(NOBODYS_PASSWORD, |platform| platform.settings.password.as_bytes());
+        let proven = same(right, password);
+        let platform = platform.filter(|_| proven)?;
         let allowed = platform.networks.is_empty() || platform.networks.iter().any(|net| net.holds(from));
-        (proven && allowed).then_some(platform)
+        if allowed {
+            platform.known.note(from);
+        }
+        allowed.then_some(platform)
+    }
+
+    /// Whether the platform of this name lately came from there with its password.
+    pub(super) fn is_known(&self, username: &[u8], from: IpAddr) -> bool {
+        self.named(username).is_some_and(|platform| platform.known.holds(from))
+    }
+
+    fn named(&self, username: &[u8]) -> Option<&Arc<AdmittedPlatform>> {
+        self.by_username.get(std::str::from_utf8(username).ok()?)
     }
 }
+
+/// Compared with the password for a name that nobody has; what comes of that is not used.
+const NOBODYS_PASSWORD: &[u8] = b"0123456789abcdef";
 
 impl AdmittedPlatform {
     fn new(
@@ -178,7 +202,7 @@ impl AdmittedPlatform {
             return Err(problems);
         }
         let message_us = if settings.rate > 0.0 { (1e6 / settings.rate).ceil() as i64 } else { 0 };
-        Ok(AdmittedPlatform { settings, networks, message_us, due: Arc::default() })
+        Ok(AdmittedPlatform { settings, networks, message_us, due: Arc::default(), known: Arc::default() })
     }
 
     /// Counts messages against the rate, or returns the seconds to wait. A request is taken whole or not at

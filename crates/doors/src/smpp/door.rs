@@ -7,7 +7,7 @@ use super::connection::SmppConnection;
 use super::message_control::MessageControl;
 use super::{Clock, SmppDeps};
 use bus::{Bus, Topic};
-use net::{Cores, DriveEnd, Link, Listener, Stream, TlsServer, drive};
+use net::{ConnectionPlace, Cores, DriveEnd, Link, Listener, ListenerLimits, Stream, TlsServer, drive};
 use records::INTAKE;
 use smpp::pdu::Version;
 use smpp::session::{self, Role, Session, WINDOW_MAX};
@@ -122,7 +122,7 @@ pub async fn start(config: SmppConfig, deps: SmppDeps) -> Result<SmppRunning, Sm
     for (field, listen, tls) in [("listen", listen, None), ("tls_listen", tls_listen, tls)] {
         let Some(listen) = listen else { continue };
         let cannot = |error: io::Error| failed(field, format!("cannot listen on {listen}: {error}"));
-        let listener = Listener::bind(&listen, connections_max).await.map_err(cannot)?;
+        let listener = Listener::bind(&listen, ListenerLimits::of(connections_max)).await.map_err(cannot)?;
         let address = listener.address().map_err(cannot)?;
         match field {
             "listen" => running.address = Some(address),
@@ -142,9 +142,13 @@ async fn serve(
     stopping: watch::Receiver<bool>,
 ) {
     let mut stopped = stopping.clone();
-    let each = move |stream: Stream, peer: SocketAddr| {
+    let each = move |stream: Stream, peer: SocketAddr, place: ConnectionPlace| {
         let (door, stopping) = (Arc::clone(&door), stopping.clone());
-        async move { connection(stream, peer, door, stopping).await }
+        async move {
+            // A connection that does not bind makes room by the throttle of binds.
+            place.set_busy();
+            connection(stream, peer, door, stopping).await;
+        }
     };
     tokio::select! {
         () = listener.serve(&cores, tls, each) => {}

@@ -3,7 +3,7 @@
 use super::inbound_mail::InboundMailHandler;
 use super::tag::TaggedAddresses;
 use super::{MAIL_OCTETS_MAX, RECIPIENTS_MAX, SmtpConfig, SmtpDeps};
-use net::{Link, Listener, Stream};
+use net::{Balancers, ConnectionPlace, DescriptorBudget, Link, Listener, ListenerLimits, Places, Stream};
 use smtp::server::{ServerOptions, SessionLimits, SmtpServer, SmtpServerEvent};
 use std::io;
 use std::net::SocketAddr;
@@ -12,8 +12,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Connections at a time; more wait to be accepted.
+/// Connections at a time. One more takes the place of a waiting one, or is closed.
 pub const CONNECTIONS_MAX: usize = 200;
+/// Connections at a time of one address.
+pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 50;
 /// Connections get so long to end when the door closes.
 const GRACE: Duration = Duration::from_secs(5);
 /// Time to write the waiting octets when a session ends.
@@ -72,7 +74,10 @@ pub async fn serve(config: SmtpConfig, deps: SmtpDeps) -> Result<SmtpRunning, Sm
     config.check().map_err(|why| failed("domain", why))?;
     let handler = InboundMailHandler::open(&deps).map_err(|error| failed("bus", error.to_string()))?;
     let cannot = |error: io::Error| failed("listen", format!("cannot listen on {}: {error}", config.listen));
-    let listener = Listener::bind(&config.listen, CONNECTIONS_MAX).await.map_err(cannot)?;
+    let places = Places::new(CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX, DescriptorBudget::unlimited());
+    let listener = Listener::bind(&config.listen, ListenerLimits { places, balancers: Balancers::default() })
+        .await
+        .map_err(cannot)?;
     let address = listener.address().map_err(cannot)?;
     let (stop, stopping) = watch::channel(false);
     let (cores, kept) = (Arc::clone(&deps.cores), Arc::clone(&deps.cores));
@@ -85,11 +90,11 @@ pub async fn serve(config: SmtpConfig, deps: SmtpDeps) -> Result<SmtpRunning, Sm
     let ours = TaggedAddresses { domain: config.domain, tags: deps.tags };
     let task = tokio::spawn(async move {
         let mut stopped = stopping.clone();
-        let each = move |stream: Stream, peer: SocketAddr| {
+        let each = move |stream: Stream, peer: SocketAddr, place: ConnectionPlace| {
             let server = SmtpServer::new(options.clone(), ours.clone(), Instant::now());
             let (handler, stopping) = (handler.clone(), stopping.clone());
             async move {
-                if let Err(error) = talk(Link::new(stream), server, &handler, stopping).await {
+                if let Err(error) = talk(Link::new(stream), server, &handler, &place, stopping).await {
                     tracing::debug!(%peer, %error, "an SMTP connection broke");
                 }
             }
@@ -107,6 +112,7 @@ async fn talk(
     mut link: Link,
     mut server: SmtpServer<TaggedAddresses>,
     handler: &InboundMailHandler,
+    place: &ConnectionPlace,
     mut stopping: watch::Receiver<bool>,
 ) -> io::Result<()> {
     loop {
@@ -114,7 +120,9 @@ async fn talk(
         server.handle_timeout(now);
         while let Some(SmtpServerEvent::Mail(mail)) = server.poll_event() {
             // The client waits for its reply, so nothing else of it waits here.
+            place.set_busy();
             let disposition = handler.handle(&mail).await;
+            place.set_waiting();
             server.finish_mail(Instant::now(), disposition);
         }
         link.fill(&mut server);
@@ -130,6 +138,7 @@ async fn talk(
                     return Ok(());
                 }
             }
+            () = place.sent_out() => return Ok(()),
             _ = stopping.wait_for(|stop| *stop) => server.stop(),
             () = tokio::time::sleep_until(due.into()) => {}
         }

@@ -1,28 +1,28 @@
 //! Texts of an alert by channel and language: rendered once where nothing is personal, per person where it
-//! is.
+//! is. A text is data with placeholders, never a program.
 
 use crate::api::Problem;
 use channels::drill::Mark;
-use minijinja::{Environment, UndefinedBehavior};
+use placeholders::{Escape, Text};
 use records::{AlertRequest, Body, ChannelNumber, Choice, Content, Mode, Recipient};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
-/// A template may use so much fuel (about one unit an instruction): enough for a long text, too little to
-/// hold a core.
-const TEMPLATE_FUEL: u64 = 50_000;
+/// Octets of all parts of a content for one person: it fits into a segment with room to spare.
+const CONTENT_OCTETS_MAX: usize = 384 * 1024;
 /// A text may name so many different placeholders.
 pub const PLACEHOLDERS_MAX: usize = 32;
 
 /// All texts of one alert, compiled.
 pub struct Wording {
-    templates: Environment<'static>,
     /// By channel, and in that by language: the default, then those of `languages`.
     variants: Vec<Vec<Option<Variant>>>,
     /// In order.
     languages: Vec<String>,
     drill: bool,
     octets: usize,
+    /// How to answer, in texts of channels without a link.
+    choices: String,
 }
 
 enum Variant {
@@ -30,16 +30,18 @@ enum Variant {
     /// one.
     Shared(Content, Box<[OnceLock<Arc<Body>>]>),
     /// Rendered for each.
-    Personal(TemplateNames),
+    Personal(Box<PersonalTexts>),
+    /// It was accepted by an earlier version, and cannot be read any more: no endpoint gets it.
+    Unreadable(String),
 }
 
-/// Names of the templates of one rendering, and the placeholders in them.
-struct TemplateNames {
-    text: String,
-    subject: Option<String>,
-    html: Option<String>,
-    spoken: Option<String>,
-    placeholders: Vec<String>,
+/// The parts of one content, and the names of their placeholders.
+struct PersonalTexts {
+    text: Text,
+    subject: Option<Text>,
+    html: Option<Text>,
+    spoken: Option<Text>,
+    names: Vec<String>,
 }
 
 /// A rendering for one endpoint.
@@ -61,35 +63,61 @@ impl Rendering {
 }
 
 impl Wording {
-    /// Compiles an alert's texts; a problem names the text that is wrong.
+    /// Reads the texts of a new alert; a problem names the text that is wrong.
     pub fn new(request: &AlertRequest) -> Result<Wording, Vec<Problem>> {
+        let (wording, problems) = Wording::read(request);
+        if problems.is_empty() { Ok(wording) } else { Err(problems) }
+    }
+
+    /// Reads the texts of an alert on record. One that cannot be read, because an earlier version took more,
+    /// fails the endpoints that would get it and nothing else.
+    pub fn on_record(request: &AlertRequest) -> Wording {
+        let (wording, problems) = Wording::read(request);
+        for problem in problems {
+            tracing::warn!(
+                field = problem.field,
+                reason = problem.reason,
+                "a text of an alert on record cannot be read: who would get it gets nothing"
+            );
+        }
+        wording
+    }
+
+    fn read(request: &AlertRequest) -> (Wording, Vec<Problem>) {
         let mut wording = Wording {
-            templates: environment(),
             variants: Vec::with_capacity(channels::COUNT),
             languages: request.texts.languages.keys().cloned().collect(),
             drill: request.mode == Mode::Drill,
             octets: 0,
+            choices: choices_line(request),
         };
         let mut problems = Vec::new();
         for channel in channels::ALL {
             let languages = std::iter::once(None).chain(request.texts.languages.keys().map(Some));
             let mut row = Vec::with_capacity(wording.languages.len() + 1);
             for language in languages.map(|language| language.map(String::as_str)) {
-                let content = channel.content(request, language).map(|mut content| {
-                    if channel.traits().choices_line {
-                        content.text.push_str(&choices_line(request));
-                    }
-                    content
-                });
+                let content = channel.content(request, language);
                 let variant = content.map(|content| wording.variant_of(*channel, language, content));
-                row.push(variant.transpose().unwrap_or_else(|problem| {
-                    problems.push(problem);
-                    None
+                row.push(variant.map(|variant| {
+                    variant.unwrap_or_else(|problem| {
+                        let reason = problem.reason.clone();
+                        problems.push(problem);
+                        Variant::Unreadable(reason)
+                    })
                 }));
             }
             wording.variants.push(row);
         }
-        if problems.is_empty() { Ok(wording) } else { Err(problems) }
+        (wording, problems)
+    }
+
+    /// Names of placeholders that have no default in one of the texts: without a value a text has a gap.
+    pub fn needed(&self) -> BTreeSet<&str> {
+        let personal = self.variants.iter().flatten().flatten().filter_map(|variant| match variant {
+            Variant::Personal(texts) => Some(texts),
+            Variant::Shared(..) | Variant::Unreadable(_) => None,
+        });
+        personal.flat_map(|texts| texts.parts().flat_map(Text::needed)).collect()
     }
 
     /// There is no text for any channel.
@@ -140,8 +168,8 @@ impl Wording {
         person: &Recipient,
     ) -> Vec<(String, String)> {
         match self.variant(channel, language) {
-            Some((Variant::Personal(parts), _)) => {
-                parts.placeholders.iter().map(|name| (name.clone(), value(person, name))).collect()
+            Some((Variant::Personal(texts), _)) => {
+                texts.names.iter().map(|name| (name.clone(), value(person, name))).collect()
             }
             _ => Vec::new(),
         }
@@ -164,25 +192,25 @@ impl Wording {
                 let body = rendered.get_or_init(|| Arc::new(finished(channel, content.clone(), mark)));
                 Ok(Rendering::Shared(body.clone()))
             }
-            Variant::Personal(parts) => {
-                let content = self.personal(parts, values)?;
+            Variant::Personal(texts) => {
+                let mut content = texts.fill(values)?;
+                content.text.push_str(self.choices_for(channel));
                 Ok(Rendering::Own(Box::new(finished(channel, content, mark))))
             }
+            Variant::Unreadable(reason) => Err(reason.clone()),
         }
     }
 
     /// The text of an endpoint for a page that asks in its own way: without the line that says how to answer.
     pub fn shown(
         &self,
-        request: &AlertRequest,
         channel: ChannelNumber,
         language: Option<&str>,
         values: &[(String, String)],
     ) -> Option<String> {
         let rendering = self.render(channel, language, values).ok()?;
         let text = &rendering.body().content()?.text;
-        let how = choices_line(request);
-        Some(text.strip_suffix(&how).unwrap_or(text).to_owned())
+        Some(text.strip_suffix(&self.choices).unwrap_or(text).to_owned())
     }
 
     /// One of the renderings for a channel, to weigh it; personal ones with empty values.
@@ -210,71 +238,83 @@ impl Wording {
         &mut self,
         channel: &dyn channels::Channel,
         language: Option<&str>,
-        content: Content,
+        mut content: Content,
     ) -> Result<Variant, Problem> {
         self.octets += content.octets();
-        let is_template = |text: &str| text.contains("{{") || text.contains("{%") || text.contains("{#");
-        let others = [&content.subject, &content.html, &content.spoken];
-        if is_template(&content.text) || others.into_iter().flatten().any(|text| is_template(text)) {
-            return self.compile(&field_name(channel.name(), language), content).map(Variant::Personal);
+        let parts =
+            [Some(&content.text), content.subject.as_ref(), content.html.as_ref(), content.spoken.as_ref()];
+        if parts.into_iter().flatten().any(|text| Text::has_marks(text)) {
+            let texts = PersonalTexts::read(&content);
+            let texts =
+                texts.map_err(|reason| Problem { field: field_name(channel.name(), language), reason })?;
+            return Ok(Variant::Personal(Box::new(texts)));
         }
+        content.text.push_str(self.choices_for(channel.number()));
         let marks = if self.drill { Mark::COUNT } else { 1 };
         Ok(Variant::Shared(content, (0..marks).map(|_| OnceLock::new()).collect()))
     }
 
-    fn compile(&mut self, field: &str, content: Content) -> Result<TemplateNames, Problem> {
-        let problem = |error: minijinja::Error| Problem {
-            field: field.to_owned(),
-            reason: format!("the template cannot be read: {error}; placeholders look like {{{{name}}}}"),
-        };
-        let mut add = |part: &str, text: String| -> Result<String, minijinja::Error> {
-            let suffix = if part == "html" { ".html" } else { "" };
-            let name = format!("{field}.{part}{suffix}");
-            self.templates.add_template_owned(name.clone(), text)?;
-            Ok(name)
-        };
-        let text = add("text", content.text).map_err(problem)?;
-        let subject = content.subject.map(|text| add("subject", text)).transpose().map_err(problem)?;
-        let html = content.html.map(|text| add("html", text)).transpose().map_err(problem)?;
-        let spoken = content.spoken.map(|text| add("spoken", text)).transpose().map_err(problem)?;
-        let names = [Some(&text), subject.as_ref(), html.as_ref(), spoken.as_ref()];
-        let mut placeholders: Vec<String> = Vec::new();
-        for name in names.into_iter().flatten() {
-            let template = self.templates.get_template(name).map_err(problem)?;
-            placeholders.extend(template.undeclared_variables(false));
-        }
-        placeholders.sort_unstable();
-        placeholders.dedup();
-        if placeholders.len() > PLACEHOLDERS_MAX {
-            let reason =
-                format!("names {} placeholders, over the limit of {PLACEHOLDERS_MAX}", placeholders.len());
-            return Err(Problem { field: field.to_owned(), reason });
-        }
-        Ok(TemplateNames { text, subject, html, spoken, placeholders })
-    }
-
-    fn personal(&self, parts: &TemplateNames, values: &[(String, String)]) -> Result<Content, String> {
-        let context: BTreeMap<String, minijinja::Value> =
-            values.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
-        let context = minijinja::Value::from(context);
-        let render = |name: &String| {
-            let template = self.templates.get_template(name).map_err(|error| error.to_string())?;
-            template.render(context.clone()).map_err(|error| error.to_string())
-        };
-        Ok(Content {
-            text: render(&parts.text)?,
-            subject: parts.subject.as_ref().map(render).transpose()?,
-            html: parts.html.as_ref().map(render).transpose()?,
-            spoken: parts.spoken.as_ref().map(render).transpose()?,
-        })
+    fn choices_for(&self, channel: ChannelNumber) -> &str {
+        if channels::traits(channel).choices_line { &self.choices } else { "" }
     }
 }
 
-fn environment() -> Environment<'static> {
-    let mut templates = Environment::new();
-    templates.set_undefined_behavior(UndefinedBehavior::Lenient);
-    templates.set_fuel(Some(TEMPLATE_FUEL));
-    templates
+impl PersonalTexts {
+    fn read(content: &Content) -> Result<PersonalTexts, String> {
+        let read = |text: &String| Text::parse(text).map_err(|error| error.to_string());
+        let optional = |text: &Option<String>| text.as_ref().map(read).transpose();
+        let mut texts = PersonalTexts {
+            text: read(&content.text)?,
+            subject: optional(&content.subject)?,
+            html: optional(&content.html)?,
+            spoken: optional(&content.spoken)?,
+            names: Vec::new(),
+        };
+        let names: BTreeSet<String> = texts.parts().flat_map(Text::names).map(str::to_owned).collect();
+        if names.len() > PLACEHOLDERS_MAX {
+            return Err(format!("names {} placeholders, over the limit of {PLACEHOLDERS_MAX}", names.len()));
+        }
+        texts.names = names.into_iter().collect();
+        Ok(texts)
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Text> {
+        [Some(&self.text), self.subject.as_ref(), self.html.as_ref(), self.spoken.as_ref()]
+            .into_iter()
+            .flatten()
+    }
+
+    fn fill(&self, values: &[(String, String)]) -> Result<Content, String> {
+        let value_of =
+            |name: &str| values.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str());
+        let fill = |text: &Text, escape| match text.fill(escape, value_of) {
+            Ok(filled) => Ok(filled.text),
+            Err(error) => Err(error.to_string()),
+        };
+        let optional = |text: &Option<Text>, escape| text.as_ref().map(|text| fill(text, escape)).transpose();
+        let content = Content {
+            text: fill(&self.text, Escape::Plain)?,
+            subject: optional(&self.subject, Escape::Plain)?,
+            html: optional(&self.html, Escape::Html)?,
+            spoken: optional(&self.spoken, Escape::Plain)?,
+        };
+        let octets = content.octets();
+        if octets > CONTENT_OCTETS_MAX {
+            return Err(format!(
+                "with this person's values it has {octets} octets, over the limit of {CONTENT_OCTETS_MAX}"
+            ));
+        }
+        Ok(content)
+    }
+}
+
+/// A text for everyone at once, as in lists: `…` stands for each placeholder. What cannot be read stays as it
+/// is.
+pub fn without_values(text: &str) -> String {
+    if !Text::has_marks(text) {
+        return text.to_owned();
+    }
+    Text::parse(text).map_or_else(|_| text.to_owned(), |text| text.without_values())
 }
 
 /// A rendered text with the mark of a drill, and what follows from it.
@@ -355,12 +395,52 @@ mod tests {
     }
 
     #[test]
-    fn a_template_that_runs_away_is_stopped() {
-        let wording = Wording::new(&request(
+    fn a_program_is_refused_and_on_record_it_fails_its_endpoints_alone() {
+        for text in [
             "{% for a in range(10000) %}{% for b in range(10000) %}x{% endfor %}{% endfor %}",
-        ))
-        .unwrap();
-        assert!(wording.render(channels::SMS, None, &[]).is_err());
+            "{% set a='a'*20000000 %}{{a|upper}}",
+            "{{ 'a'*100000000 }}",
+            "{{ 1/0 }}",
+        ] {
+            let mut request = request(text);
+            request.texts.default.own.insert(channels::MAIL, OwnText::of_text("All out"));
+            let problems = Wording::new(&request).err().unwrap();
+            assert_eq!(problems[0].field, "texts.sms");
+            assert!(problems[0].reason.contains("at character 1"), "{}", problems[0].reason);
+            let wording = Wording::on_record(&request);
+            assert!(wording.render(channels::SMS, None, &[]).is_err());
+            assert_eq!(self::text(wording.render(channels::MAIL, None, &[]).unwrap()), "All out");
+        }
+    }
+
+    #[test]
+    fn labels_of_choices_are_no_placeholders() {
+        let mut request = request("{{name}}, are you safe?");
+        request.require_answer = true;
+        request.choices = vec![Choice { key: "1".into(), label: "{{ward}} {% yes".into() }];
+        let wording = Wording::new(&request).unwrap();
+        let values = [("name".to_owned(), "Anna".to_owned())];
+        let sms = text(wording.render(channels::SMS, None, &values).unwrap());
+        assert_eq!(sms, "Anna, are you safe?\nReply 1 = {{ward}} {% yes");
+    }
+
+    #[test]
+    fn a_text_names_the_placeholders_that_it_needs_and_shows_none_in_lists() {
+        let wording = Wording::new(&request("{{name}} {{ward|default('all')}} {{floor}}")).unwrap();
+        assert_eq!(wording.needed().into_iter().collect::<Vec<_>>(), ["floor", "name"]);
+        assert_eq!(without_values("{{name}}, leave"), "…, leave");
+        assert_eq!(without_values("50{% off"), "50{% off");
+    }
+
+    #[test]
+    fn a_content_that_is_too_large_for_a_segment_is_no_content() {
+        let mut request = request("{{name}}");
+        let long = format!("{{{{name}}}}{}", "x".repeat(250_000));
+        let own = OwnText { text: Some(long.clone()), html: Some(long), ..OwnText::default() };
+        request.texts.default.own.insert(channels::MAIL, own);
+        let wording = Wording::new(&request).unwrap();
+        let error = wording.render(channels::MAIL, None, &[]).err().unwrap();
+        assert!(error.contains("over the limit of 393216"), "{error}");
     }
 
     #[test]

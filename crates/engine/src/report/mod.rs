@@ -86,7 +86,8 @@ pub fn headline(request: &records::AlertRequest) -> String {
     let all = std::iter::once(&texts.default).chain(texts.languages.values());
     let any = || all.clone().find_map(records::ChannelTexts::first);
     let text = request.headline.as_deref().or(request.text.as_deref()).or_else(any);
-    text.map_or_else(String::new, |text| text.lines().next().unwrap_or("").chars().take(80).collect())
+    let text = text.map(crate::dispatch::without_values).unwrap_or_default();
+    text.lines().next().unwrap_or("").chars().take(80).collect()
 }
 
 fn channels(live: &LiveAlert) -> std::collections::BTreeMap<String, Counts> {

@@ -261,7 +261,7 @@ fn solve(
     alert: Alert,
     runtime: &Handle,
 ) -> Result<(Box<LiveAlert>, u64), EngineError> {
-    let wording = parts.texts.of(&alert).map_err(EngineError::Unprocessable)?;
+    let wording = parts.texts.of(&alert);
     let now = (parts.clock)();
     let roster = roster(parts, &alert, &wording, now, runtime)?;
     store_roster(parts, classifier, alert, wording, &roster, now, runtime)

@@ -164,7 +164,7 @@ fn load_to(
     now: Timestamp,
     intake_to: u64,
 ) -> Result<LiveAlert, EngineError> {
-    let wording = parts.texts.of(&alert).map_err(EngineError::Unprocessable)?;
+    let wording = parts.texts.of(&alert);
     let no = alert.no;
     let mut live = LiveAlert::new(alert, wording);
     let ordered = has_order(&live);

@@ -4,7 +4,7 @@ use super::actor::store_error;
 use super::command::{ActorCommand, DeliveryPage, Look, Question};
 use super::{Engine, starting};
 use crate::api::{AnswerGiven, AnswerView, DeliveryView, EngineError, Problem, RecipientView, Report};
-use crate::dispatch::TextCache;
+use crate::dispatch::{TextCache, without_values};
 use crate::plan::Classifier;
 use crate::record::StringTable;
 use crate::report::{self, reason_in_words, rfc3339};
@@ -240,9 +240,10 @@ fn question(
     let request = &alert.request;
     let own = entry.language.as_ref().and_then(|language| request.texts.languages.get_key_value(language));
     let texts_of_language = own.map_or(&request.texts.default, |(_, texts)| texts);
+    let headline = texts_of_language.headline.as_ref().or(request.headline.as_ref());
     let mark = || entry.language.as_deref().and_then(Mark::of).unwrap_or_default();
     Question {
-        headline: texts_of_language.headline.clone().or_else(|| request.headline.clone()).unwrap_or_default(),
+        headline: without_values(headline.map_or("", String::as_str)),
         text: rendered(texts, alert, entry).unwrap_or_default(),
         choices: request.choices.clone(),
         answered,
@@ -253,9 +254,9 @@ fn question(
 }
 
 fn rendered(texts: &TextCache, alert: &Alert, entry: &RosterEntry) -> Option<String> {
-    let wording = texts.of(alert).ok()?;
+    let wording = texts.of(alert);
     // A person without any device is shown the alert as by the first channel that has a text.
     let all = channels::numbers();
     let channel = entry.channel.or_else(|| all.into_iter().find(|one| wording.sample(*one).is_some()))?;
-    wording.shown(&alert.request, channel, entry.language.as_deref(), &entry.values)
+    wording.shown(channel, entry.language.as_deref(), &entry.values)
 }

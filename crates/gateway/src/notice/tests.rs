@@ -1,7 +1,7 @@
 use super::*;
 use bus::Bus;
 use bus::embedded::{Fsync, Options};
-use net::{Cores, Listener, Stream, TlsServer, TlsServerSettings};
+use net::{Cores, Listener, ListenerLimits, Stream, TlsServer, TlsServerSettings};
 use records::Timestamp;
 use settings::Secret;
 use std::path::PathBuf;
@@ -59,14 +59,14 @@ impl Ear {
         tls: Option<TlsServer>,
         answers: impl FnMut(usize, &ReceivedNotice) -> Option<String> + Send + 'static,
     ) -> Ear {
-        let listener = Listener::bind(address, 100).await.unwrap();
+        let listener = Listener::bind(address, ListenerLimits::of(100)).await.unwrap();
         let address = listener.address().unwrap().to_string();
         let ear = Ear { heard: Arc::default(), connections: Arc::default(), address };
         let (heard, connections) = (Arc::clone(&ear.heard), Arc::clone(&ear.connections));
         let answers: Arc<Mutex<Answers>> = Arc::new(Mutex::new(Box::new(answers)));
         tokio::spawn(async move {
             let cores = Cores::from_handles(Vec::new());
-            let serve = listener.serve(&cores, tls, move |stream, _| {
+            let serve = listener.serve(&cores, tls, move |stream, _, _| {
                 connections.fetch_add(1, Ordering::Relaxed);
                 listen(stream, Arc::clone(&heard), Arc::clone(&answers))
             });

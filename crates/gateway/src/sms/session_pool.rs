@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::pace::Backoff;
-use net::{Cores, DriveEnd, Link, Listener, Stream, TlsClient, connect, drive, hang_up};
+use net::{Cores, DriveEnd, Link, Listener, ListenerLimits, Stream, TlsClient, connect, drive, hang_up};
 use smpp::pdu::BindMode;
 use smpp::session::{Role, Session};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -210,14 +210,14 @@ async fn converse(
     (why, ending)
 }
 
-/// Listens for SMSCs that ask us to bind. At most as many of them at a time as the route has sessions; more
-/// wait.
+/// Listens for SMSCs that ask us to bind. At most as many of them at a time as the route has sessions; one
+/// more is closed.
 async fn keep_listening(carrier: Arc<Carrier>, mut stop: Stop) {
     let mut sessions = JoinSet::new();
     while !stop.is_set() {
         let config = carrier.config();
         let Some(address) = &config.outbind else { break };
-        match Listener::bind(address, config.sessions as usize).await {
+        match Listener::bind(address, ListenerLimits::of(config.sessions as usize)).await {
             Ok(listener) => answer_outbinds(&carrier, &listener, &mut sessions, &mut stop).await,
             Err(error) => {
                 tracing::error!(route = carrier.name(), address, %error, "cannot listen for outbind: no SMSC can request a bind until this succeeds");
@@ -239,14 +239,16 @@ async fn answer_outbinds(
 ) {
     let (tell, mut told) = mpsc::channel(SESSIONS_MAX as usize);
     let here = Cores::from_handles(Vec::new());
-    let serve = listener.serve(&here, None, move |stream, _| {
+    let serve = listener.serve(&here, None, move |stream, _, place| {
         let tell = tell.clone();
         async move {
-            // The listener counts a connection until its session ends.
+            // The connection has its place until its session ends.
+            place.set_busy();
             let (done, ended) = oneshot::channel::<()>();
             if tell.send((stream, done)).await.is_ok() {
                 let _ = ended.await;
             }
+            drop(place);
         }
     });
     tokio::pin!(serve);

@@ -1,7 +1,7 @@
 //! The server's session code alone: the production session machine behind a socket, answering at once,
 //! without a house behind.
 
-use net::{Cores, Link, Listener, Stream, Worker, drive};
+use net::{ConnectionPlace, Cores, Link, Listener, ListenerLimits, Stream, Worker, drive};
 use smpp::Status;
 use smpp::session::{Config, Event, Role, Session, WINDOW_MAX};
 use std::net::SocketAddr;
@@ -19,20 +19,21 @@ const ID_DIGITS: usize = 16;
 /// # Errors
 /// No port.
 pub(super) async fn start(cores: Cores) -> std::io::Result<(SocketAddr, tokio::task::JoinHandle<()>)> {
-    let listener = Listener::bind("127.0.0.1:0", CONNECTIONS_MAX).await?;
+    let listener = Listener::bind("127.0.0.1:0", ListenerLimits::of(CONNECTIONS_MAX)).await?;
     let address = listener.address()?;
     let serve = async move {
         let ids = Arc::new(AtomicU64::new(0));
-        let each = move |stream, _| {
+        let each = move |stream, _, place: ConnectionPlace| {
+            place.set_busy();
             let ids = Arc::clone(&ids);
-            serve_one(stream, ids)
+            serve_one(stream, ids, place)
         };
         listener.serve(&cores, None, each).await;
     };
     Ok((address, tokio::spawn(serve)))
 }
 
-async fn serve_one(stream: Stream, ids: Arc<AtomicU64>) {
+async fn serve_one(stream: Stream, ids: Arc<AtomicU64>, _place: ConnectionPlace) {
     let config = Config { peer_window: WINDOW_MAX, ..Config::default() };
     let mut session = Session::new(Role::Smsc, config, Instant::now());
     // However it ends: what matters is told by who was not answered.

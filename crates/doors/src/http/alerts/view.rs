@@ -38,7 +38,7 @@ pub(crate) fn headline(request: &AlertRequest) -> String {
         .or(request.text.as_deref())
         .or_else(|| texts.into_iter().find_map(ChannelTexts::first))
         .unwrap_or_default();
-    found.chars().take(SUMMARY_CHARS).collect()
+    engine::without_values(found).chars().take(SUMMARY_CHARS).collect()
 }
 
 fn head(alert: &Alert) -> Map<String, Value> {

@@ -1,6 +1,7 @@
 //! The door as clients see it: the real router over real sockets, the SQLite store and the engine behind it.
 
 mod bad_input;
+mod connections;
 mod tls;
 mod web;
 
@@ -22,6 +23,7 @@ pub(crate) struct TestServer {
     pub links: Arc<AnswerLinks>,
     pub cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
     pub platforms: Arc<ArcSwap<Platforms>>,
+    pub guessing: Arc<GuessingGuard>,
     pub defaults: Arc<ArcSwap<channels::Defaults>>,
     pub clock: Arc<AtomicI64>,
     pub admin: String,
@@ -49,6 +51,11 @@ impl TestServer {
         tls: Option<Arc<rustls::ServerConfig>>,
         pages_max: Option<u32>,
     ) -> TestServer {
+        let config = HttpConfig { tls, limits, ..HttpConfig::plain(([127, 0, 0, 1], 0).into(), None) };
+        TestServer::at(config, reload, pages_max).await
+    }
+
+    pub async fn at(config: HttpConfig, reload: Option<Reload>, pages_max: Option<u32>) -> TestServer {
         // Only the first installs; reqwest wants one even for plain HTTP.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dir = tempfile::tempdir().unwrap();
@@ -75,6 +82,7 @@ impl TestServer {
         let cap_senders = Arc::new(ArcSwap::from_pointee(Vec::new()));
         let platforms: Arc<ArcSwap<Platforms>> = Arc::default();
         let defaults: Arc<ArcSwap<channels::Defaults>> = Arc::default();
+        let guessing: Arc<GuessingGuard> = Arc::default();
         let deps = Deps {
             engine: engine.clone(),
             store: store.clone(),
@@ -83,6 +91,7 @@ impl TestServer {
             links: links.clone(),
             cap_senders: cap_senders.clone(),
             messages: Arc::new(engine.messages()),
+            guessing: guessing.clone(),
             platforms: platforms.clone(),
             defaults: defaults.clone(),
             reload,
@@ -90,7 +99,6 @@ impl TestServer {
             metrics: None,
             forwarding: None,
         };
-        let config = HttpConfig { listen: ([127, 0, 0, 1], 0).into(), tls, public_url: None, limits };
         let door = serve(config, deps).await.unwrap();
         let client = Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
         TestServer {
@@ -100,6 +108,7 @@ impl TestServer {
             links,
             cap_senders,
             platforms,
+            guessing,
             defaults,
             clock: now,
             admin,

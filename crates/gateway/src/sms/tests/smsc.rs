@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use net::{Cores, Link, Listener, TlsServer, Worker, drive};
+use net::{Cores, Link, Listener, ListenerLimits, TlsServer, Worker, drive};
 use smpp::pdu::{Address, DeliverSm, esm_class};
 use smpp::receipt::{MessageState, Receipt};
 use smpp::session::{Config, Event, Role, Session};
@@ -95,7 +95,7 @@ impl Smsc {
         tls: Option<TlsServer>,
         script: impl FnMut(usize, &Submitted) -> Reply + Send + 'static,
     ) -> Smsc {
-        let listener = Listener::bind("127.0.0.1:0", 100).await.unwrap();
+        let listener = Listener::bind("127.0.0.1:0", ListenerLimits::of(100)).await.unwrap();
         let address = listener.address().unwrap().to_string();
         let shared = State {
             script: Box::new(script),
@@ -120,9 +120,12 @@ impl Smsc {
         let handle = smsc.clone();
         tokio::spawn(async move {
             let cores = Cores::from_handles(Vec::new());
-            let serve = listener.serve(&cores, tls, move |stream, _| {
+            let serve = listener.serve(&cores, tls, move |stream, _, place| {
                 let smsc = handle.clone();
-                async move { smsc.connection(Link::new(stream)).await }
+                async move {
+                    place.set_busy();
+                    smsc.connection(Link::new(stream)).await;
+                }
             });
             serve.await;
         });

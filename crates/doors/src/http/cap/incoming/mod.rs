@@ -254,7 +254,16 @@ fn texts(infos: &[Info], oddities: &mut Vec<Oddity>) -> Texts {
         }
     }
     add_primaries(infos, &mut texts);
+    texts.languages.values_mut().for_each(make_literal);
     texts
+}
+
+/// An issuer's braces are braces: CAP has no placeholders.
+fn make_literal(language_texts: &mut ChannelTexts) {
+    let own = language_texts.own.values_mut().map(|own| &mut own.text);
+    for text in [&mut language_texts.headline, &mut language_texts.text].into_iter().chain(own).flatten() {
+        *text = engine::literal_text(text);
+    }
 }
 
 /// Recipients with the language `he` get the text issued in `he-IL`: issuers name regions, people rarely do.

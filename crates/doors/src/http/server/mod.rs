@@ -1,0 +1,363 @@
+//! Server of the HTTP door: listens, accepts within the places that there are, serves HTTP/1.1 on each
+//! connection, and stops in order.
+
+mod client_address;
+mod watched;
+
+pub(crate) use client_address::ClientAddress;
+
+use crate::activity::Activity;
+use crate::http::app::App;
+use crate::http::{Deps, HttpConfig, router};
+use crate::kannel::{BEGINNING_OCTETS, FastPath, GeneralPath, PATH, SendSms, is_for_fast_path};
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Response};
+use client_address::client_of;
+use hyper::body::{Body as _, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use net::{Balancers, ConnectionPlace, Places, read_client};
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_rustls::TlsAcceptor;
+use watched::{WatchedBody, WatchedStream};
+
+/// A request's head must be there within this; an idle connection is closed after it.
+const HEAD_MAX: Duration = Duration::from_secs(30);
+/// A TLS handshake must be over within this.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+/// Requests still running when the server stops get so long.
+const GRACE: Duration = Duration::from_secs(10);
+/// After an error of accept (too many open files, mostly) the next try waits.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+/// Octets of a connection's read buffer, and so of a request's head.
+const HEAD_OCTETS_MAX: usize = 64 << 10;
+/// Interval at which histograms are folded, scraped or not.
+const METRICS_UPKEEP: Duration = Duration::from_secs(5);
+
+/// The error of opening the door.
+#[derive(Debug)]
+pub struct ServeError {
+    /// Where.
+    pub listen: SocketAddr,
+    /// The system's error.
+    pub why: io::Error,
+}
+
+impl std::fmt::Display for ServeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "[http] listen: cannot listen on {}: {}", self.listen, self.why)
+    }
+}
+impl std::error::Error for ServeError {}
+
+/// A door that is open.
+pub struct HttpRunning {
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl HttpRunning {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops listening, lets running requests end (10 s), ends event streams, and returns.
+    pub async fn stop(self) {
+        let _ = self.stop.send(true);
+        if let Err(error) = self.task.await {
+            tracing::error!(%error, "the task of the HTTP door failed");
+        }
+    }
+}
+
+/// Opens the door on the runtime this is called on.
+///
+/// # Errors
+/// When the address cannot be listened on.
+pub async fn serve(config: HttpConfig, deps: Deps) -> Result<HttpRunning, ServeError> {
+    let failed = |why| ServeError { listen: config.listen, why };
+    let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let (stop, stopping) = watch::channel(false);
+    let metrics = deps.metrics.clone();
+    let sendsms = SendSms::new(
+        deps.messages.clone(),
+        deps.platforms.clone(),
+        deps.guessing.clone(),
+        deps.clock.clone(),
+    );
+    let app = App::new(deps, &config, stopping.clone());
+    let door = HttpDoorState {
+        paths: RequestPaths::new(app, Arc::new(sendsms)),
+        tls: config.tls.clone().map(TlsAcceptor::from),
+        places: Places::new(
+            config.limits.connections_max,
+            config.limits.connections_per_address_max,
+            config.descriptors,
+        ),
+        balancers: config.balancers,
+        trusted_proxies: Arc::new(config.trusted_proxies),
+        refused: metrics::counter!("campanile_connections_refused_total", "door" => "http"),
+        stopping,
+    };
+    tracing::info!(%address, tls = config.tls.is_some(), "the HTTP door is open");
+    let task = tokio::spawn(async move {
+        let upkeep = metrics.map(|handle| tokio::spawn(fold_metrics(handle)));
+        door.run(listener).await;
+        if let Some(upkeep) = upkeep {
+            upkeep.abort();
+        }
+    });
+    Ok(HttpRunning { address, stop, task })
+}
+
+async fn fold_metrics(handle: metrics_exporter_prometheus::PrometheusHandle) {
+    let mut tick = tokio::time::interval(METRICS_UPKEEP);
+    loop {
+        tick.tick().await;
+        handle.run_upkeep();
+    }
+}
+
+struct HttpDoorState {
+    paths: RequestPaths,
+    tls: Option<TlsAcceptor>,
+    places: Arc<Places>,
+    /// Their connections begin with a PROXY header.
+    balancers: Balancers,
+    /// Their requests name the client in a header.
+    trusted_proxies: Arc<Balancers>,
+    refused: metrics::Counter,
+    stopping: watch::Receiver<bool>,
+}
+
+impl HttpDoorState {
+    async fn run(self, listener: TcpListener) {
+        let mut connections = JoinSet::new();
+        let mut stopping = self.stopping.clone();
+        loop {
+            // Ended connections are taken from the set as we go, so that it holds only those that live.
+            while connections.try_join_next().is_some() {}
+            let accepted = tokio::select! {
+                accepted = accept(&listener) => accepted,
+                () = stopped(&mut stopping) => break,
+            };
+            let Some((stream, peer)) = accepted else { continue };
+            match self.place(peer) {
+                Ok(place) => _ = connections.spawn(self.connection(stream, peer, place)),
+                Err(why) => {
+                    self.refused.increment(1);
+                    tracing::debug!(%peer, %why, "a connection is closed");
+                }
+            }
+        }
+        drop(listener);
+        let ended = async { while connections.join_next().await.is_some() {} };
+        if tokio::time::timeout(GRACE, ended).await.is_err() {
+            tracing::warn!("requests were cut off: they ran longer than the time to stop");
+        }
+    }
+
+    fn place(&self, peer: SocketAddr) -> Result<ConnectionPlace, net::NoPlace> {
+        let now = Instant::now();
+        if self.balancers.holds(peer) || self.trusted_proxies.holds(peer) {
+            return self.places.enter_balancer(peer.ip(), now);
+        }
+        self.places.enter(peer.ip(), now)
+    }
+
+    fn connection(
+        &self,
+        mut stream: TcpStream,
+        peer: SocketAddr,
+        place: ConnectionPlace,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        let (paths, tls, stopping) = (self.paths.clone(), self.tls.clone(), self.stopping.clone());
+        let (has_header, trusted_proxies) = (self.balancers.holds(peer), Arc::clone(&self.trusted_proxies));
+        let activity = Arc::new(Activity::new(place));
+        async move {
+            let sent_out = Arc::clone(&activity);
+            let served = async move {
+                let mut client = peer;
+                if has_header {
+                    client = read_client(&mut stream, peer).await?;
+                    activity.place().move_to(client.ip(), Instant::now()).map_err(io::Error::other)?;
+                }
+                let connection = Connection { client, trusted_proxies, activity, paths, stopping };
+                match tls {
+                    None => connection.serve_plain(stream).await,
+                    Some(tls) => {
+                        let handshake = tokio::time::timeout(HANDSHAKE_MAX, tls.accept(stream)).await;
+                        connection.serve_http(handshake.map_err(io::Error::from)??).await
+                    }
+                }
+            };
+            let ended = tokio::select! {
+                ended = served => ended,
+                () = sent_out.place().sent_out() => Err(io::Error::other("it made room for another one of its network")),
+            };
+            if let Err(error) = ended {
+                tracing::debug!(%peer, %error, "a connection ended early");
+            }
+        }
+    }
+}
+
+async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
+    match listener.accept().await {
+        Ok((stream, peer)) => {
+            set_nodelay(&stream, peer);
+            Some((stream, peer))
+        }
+        Err(error) => {
+            tracing::warn!(%error, "cannot accept a connection");
+            tokio::time::sleep(ACCEPT_RETRY).await;
+            None
+        }
+    }
+}
+
+/// The two paths of a request: the router, or the general path of sendsms, which does not need its layers.
+#[derive(Clone)]
+struct RequestPaths {
+    router: TowerToHyperService<Router>,
+    app: App,
+    general_path: Arc<GeneralPath>,
+    fast_path: Arc<FastPath>,
+}
+
+impl RequestPaths {
+    fn new(app: App, sendsms: Arc<SendSms>) -> RequestPaths {
+        RequestPaths {
+            router: TowerToHyperService::new(router::router(app.clone())),
+            app,
+            general_path: Arc::new(GeneralPath::new(sendsms.clone())),
+            fast_path: Arc::new(FastPath::new(sendsms)),
+        }
+    }
+
+    async fn answer(
+        self,
+        mut request: Request<WatchedBody<Incoming>>,
+        client: ClientAddress,
+    ) -> Result<Response<Body>, Infallible> {
+        if request.uri().path() == PATH {
+            return Ok(self.general_path.answer(&self.app.bodies, request.map(Body::new), client.0).await);
+        }
+        request.extensions_mut().insert(client);
+        self.router.call(request).await
+    }
+}
+
+/// One connection, and whoever is at its other end.
+struct Connection {
+    /// The client, as the connection or the balancer's header names it.
+    client: SocketAddr,
+    trusted_proxies: Arc<Balancers>,
+    activity: Arc<Activity>,
+    paths: RequestPaths,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Connection {
+    /// A connection whose first request is for sendsms is served by the fast path as long as all its requests
+    /// are.
+    async fn serve_plain(mut self, stream: TcpStream) -> io::Result<()> {
+        let mut beginning = [0; BEGINNING_OCTETS];
+        let peeked = tokio::select! {
+            peeked = tokio::time::timeout(HEAD_MAX, stream.peek(&mut beginning)) => peeked,
+            () = stopped(&mut self.stopping) => return Ok(()),
+        };
+        let Ok(Ok(octets)) = peeked else { return Ok(()) };
+        if !is_for_fast_path(&beginning[..octets]) || self.trusted_proxies.holds(self.client) {
+            return self.serve_http(stream).await;
+        }
+        let (client, activity) = (self.client, Arc::clone(&self.activity));
+        match self.paths.fast_path.drive(stream, client, activity, self.stopping.clone()).await? {
+            None => Ok(()),
+            Some((stream, unread)) => {
+                let (reads, writes) = TcpStream::from_std(stream)?.into_split();
+                let unread = io::Cursor::new(unread);
+                self.serve_http(tokio::io::join(unread.chain(reads), writes)).await
+            }
+        }
+    }
+
+    async fn serve_http<S>(self, stream: S) -> io::Result<()>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let Connection { client, trusted_proxies, activity, paths, mut stopping } = self;
+        let mut builder = http1::Builder::new();
+        builder.timer(TokioTimer::new()).header_read_timeout(HEAD_MAX).max_buf_size(HEAD_OCTETS_MAX);
+        let stream = WatchedStream::new(stream, Arc::clone(&activity));
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (paths, activity) = (paths.clone(), Arc::clone(&activity));
+            let client = client_of(client, request.headers(), &trusted_proxies);
+            if request.body().is_end_stream() {
+                activity.begin_request();
+            }
+            let request = request.map(|body| WatchedBody::of_request(body, Arc::clone(&activity)));
+            async move {
+                let answer = paths.answer(request, client).await;
+                activity.begin_request();
+                answer.map(|answer| answer.map(|body| WatchedBody::of_response(body, activity)))
+            }
+        });
+        let connection = builder.serve_connection(TokioIo::new(stream), service);
+        let mut connection = pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => Some(ended),
+            () = stopped(&mut stopping) => None,
+        };
+        let ended = match ended {
+            Some(ended) => ended,
+            None => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        ended.map_err(io::Error::other)
+    }
+}
+
+/// Without it small answers wait for the peer's delayed acknowledgement: 40 ms each.
+fn set_nodelay(stream: &TcpStream, peer: SocketAddr) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::warn!(%peer, %error, "cannot set TCP_NODELAY");
+    }
+}
+
+/// Resolves when the server stops.
+async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    let _ = stopping.wait_for(|stop| *stop).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn every_accepted_socket_has_no_delay() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (_client, accepted) = tokio::join!(TcpStream::connect(address), accept(&listener));
+        let (stream, _) = accepted.unwrap();
+        assert!(stream.nodelay().unwrap());
+    }
+}
