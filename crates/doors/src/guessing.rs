@@ -25,6 +25,8 @@ const NAME_EVERY: Duration = Duration::from_secs(3);
 pub const WAIT_MAX: Duration = Duration::from_secs(3);
 /// Networks, names, and pairs of both that are remembered; all further ones share a budget.
 const KEYS_MAX: usize = 10_000;
+/// Whole budgets are forgotten so often.
+const FORGET_EVERY: Duration = Duration::from_secs(10);
 /// A network's wrong attempts are one line of the log in so long.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 /// Characters of a name in the log.
@@ -71,6 +73,8 @@ struct Budgets {
     /// Of all that `by_key` has no room for.
     of_others: GuessBudget,
     logged: HashMap<IpAddr, Logged>,
+    /// The last time that whole budgets were forgotten.
+    forgotten: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -146,6 +150,9 @@ impl GuessingGuard {
         }
         let keys = self.keys(attempt);
         let mut budgets = self.lock();
+        if budgets.forget_whole(now) {
+            self.count(&budgets);
+        }
         let wait = keys
             .iter()
             .flatten()
@@ -252,6 +259,17 @@ impl Budgets {
             return &mut self.of_others;
         }
         self.by_key.entry(key).or_default()
+    }
+
+    /// Forgets budgets that are whole again, once in a while, so that everybody is quick again after a guess.
+    fn forget_whole(&mut self, now: Instant) -> bool {
+        let is_due = |at: Instant| now.saturating_duration_since(at) >= FORGET_EVERY;
+        let is_time = self.forgotten.is_none_or(is_due);
+        if is_time {
+            self.forgotten = Some(now);
+            self.by_key.retain(|_, budget| !budget.is_whole(now));
+        }
+        is_time
     }
 
     fn spend(&mut self, key: Key, now: Instant) {
@@ -379,6 +397,16 @@ mod tests {
         assert_eq!(at_once, BURST as usize);
         assert!(matches!(verdicts[BURST as usize], GuessVerdict::After(wait) if wait <= WAIT_MAX));
         assert_eq!(verdicts.last(), Some(&GuessVerdict::Refused));
+    }
+
+    #[test]
+    fn the_guard_is_quiet_again_after_a_guess() {
+        let (guard, begin) = (GuessingGuard::default(), Instant::now());
+        assert!(guard.is_quiet());
+        guard.failed(attempt("a", 1), begin);
+        assert!(!guard.is_quiet());
+        guard.judge(attempt("b", 2), begin + FORGET_EVERY);
+        assert!(guard.is_quiet());
     }
 
     #[test]
