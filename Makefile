@@ -2,13 +2,14 @@
 
 ARGS ?=
 
-.PHONY: help demo check test test-all bench fmt lint
+.PHONY: help demo check test test-all fuzz bench fmt lint
 
 help:
 	@echo 'make demo      a simulated town, one alert, its report; stays up to be looked at (ARGS="--exit" ends it)'
 	@echo 'make check     format, tidy, clippy and all tests that need no foreign software: the quick loop'
 	@echo 'make test      the same and all other tests; installs foreign software as late as it can'
 	@echo 'make test-all  everything, whatever has changed, with all seeds; writes tools/it/full-run, to be committed'
+	@echo 'make fuzz      every fuzz target: ten minutes after a change, else two; writes tools/fuzz-run, to be committed'
 	@echo 'make bench     measures: ARGS="alert --recipients 100000 --channels sms,mail" and others, see ARGS="--help"'
 	@echo 'make fmt       formats the code'
 	@echo 'make lint      clippy with warnings as errors, and tidy'
@@ -25,6 +26,9 @@ test:
 
 test-all:
 	cargo xtask test --all
+
+fuzz:
+	cargo xtask fuzz
 
 bench:
 	cargo build --profile perf -p campanile -p bench && "$${CARGO_TARGET_DIR:-target}/perf/campanile" bench $(ARGS)

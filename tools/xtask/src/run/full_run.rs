@@ -1,27 +1,46 @@
-//! Record of the last full run: the tree hash of each folder that a group depends on, in `tools/it/full-run`.
+//! Record of the last full run: the tree hash of each folder that a group depends on.
 //!
-//! A line is `GROUP PATH HASH`. `make test-all` writes the file when everything has passed, and it is
-//! committed.
+//! A line is `GROUP PATH HASH`. `make test-all` writes one for the stories when everything has passed,
+//! `make fuzz` one for the fuzz targets; both are committed.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Where the record stands, below the root.
-pub const FILE: &str = "tools/it/full-run";
+/// A record's place below the root, and its first line.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordFile {
+    pub path: &'static str,
+    pub headline: &'static str,
+}
+
+/// Of the stories.
+pub const STORIES: RecordFile = RecordFile {
+    path: "tools/it/full-run",
+    headline: "# Written by `make test-all`: what each group of stories depended on when all of them passed.",
+};
+/// Of the fuzz targets.
+pub const FUZZ: RecordFile = RecordFile {
+    path: "tools/fuzz-run",
+    headline: "# Written by `make fuzz`: the library of each target when it ran ten minutes and nothing was found.",
+};
 
 /// What ran in full, and when each folder was in which state.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct FullRun {
+    file: RecordFile,
     lines: BTreeSet<String>,
 }
 
 impl FullRun {
     /// Reads the record; without one nothing ever ran.
-    pub fn read(root: &Path) -> FullRun {
-        let text = std::fs::read_to_string(root.join(FILE)).unwrap_or_default();
-        FullRun { lines: text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect() }
+    pub fn read(root: &Path, file: RecordFile) -> FullRun {
+        let text = std::fs::read_to_string(root.join(file.path)).unwrap_or_default();
+        FullRun {
+            file,
+            lines: text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect(),
+        }
     }
 
     /// There is no record: `make test-all` has never run.
@@ -54,13 +73,11 @@ impl FullRun {
 
     /// Writes the record.
     pub fn write(&self, root: &Path) -> std::io::Result<()> {
-        let mut text =
-            "# Written by `make test-all`: what each group of stories depended on when all of them passed.\n"
-                .to_owned();
+        let mut text = format!("{}\n", self.file.headline);
         for line in &self.lines {
             let _ = writeln!(text, "{line}");
         }
-        std::fs::write(root.join(FILE), text)
+        std::fs::write(root.join(self.file.path), text)
     }
 }
 
@@ -106,21 +123,25 @@ mod tests {
         run(&root, &["add", "a"]);
         run(&root, &["commit", "--quiet", "-m", "one"]);
         let paths = ["a"];
-        assert_eq!(FullRun::read(&root).changed(&root, "of two", &paths), Some("a"), "it never ran");
+        assert_eq!(FullRun::read(&root, STORIES).changed(&root, "of two", &paths), Some("a"), "it never ran");
 
-        let mut record = FullRun::read(&root);
+        let mut record = FullRun::read(&root, STORIES);
         record.note(&root, "of two", &paths).unwrap();
         record.write(&root).unwrap();
-        assert_eq!(FullRun::read(&root).changed(&root, "of two", &paths), None);
-        assert_eq!(FullRun::read(&root).changed(&root, "another", &paths), Some("a"));
-        assert_eq!(FullRun::read(&root).changed(&root, "of two", &["a", "gone"]), Some("gone"));
+        assert_eq!(FullRun::read(&root, STORIES).changed(&root, "of two", &paths), None);
+        assert_eq!(FullRun::read(&root, STORIES).changed(&root, "another", &paths), Some("a"));
+        assert_eq!(FullRun::read(&root, STORIES).changed(&root, "of two", &["a", "gone"]), Some("gone"));
 
         fs::write(root.join("a/two"), "2").unwrap();
-        assert_eq!(FullRun::read(&root).changed(&root, "of two", &paths), Some("a"), "not committed");
+        assert_eq!(
+            FullRun::read(&root, STORIES).changed(&root, "of two", &paths),
+            Some("a"),
+            "not committed"
+        );
         assert!(record.note(&root, "of two", &paths).is_err());
         run(&root, &["add", "a"]);
         run(&root, &["commit", "--quiet", "-m", "two"]);
-        assert_eq!(FullRun::read(&root).changed(&root, "of two", &paths), Some("a"), "another tree");
+        assert_eq!(FullRun::read(&root, STORIES).changed(&root, "of two", &paths), Some("a"), "another tree");
         fs::remove_dir_all(root).unwrap();
     }
 }

@@ -2,6 +2,7 @@
 
 mod compile;
 mod full_run;
+mod fuzz;
 mod jobs;
 mod retry;
 mod stages;
@@ -13,6 +14,7 @@ use crate::groups::{FOREIGN_TESTS, GROUPS, StoryGroup};
 use crate::{root, tidy};
 use compile::{Binary, cargo, succeeds};
 use full_run::FullRun;
+pub use fuzz::fuzz;
 use retry::HeldAgain;
 use stages::{Failure, Stages};
 use std::path::{Path, PathBuf};
@@ -133,7 +135,7 @@ impl Run {
         let sets: Vec<&str> = FOREIGN_TESTS.iter().flat_map(|(_, sets)| *sets).copied().collect();
         self.install("unit tests", &sets)?;
         self.units("unit tests over foreign software", &binaries, TestPart::Foreign)?;
-        let mut record = FullRun::read(&self.root);
+        let mut record = FullRun::read(&self.root, full_run::STORIES);
         self.seeds(&binaries, extent, &record)?;
         let root = self.root.clone();
         self.stories(it, |group| match stories::changed(group, &record, &root) {
@@ -220,8 +222,8 @@ impl Run {
                 self.left_out.push(format!("record of {name}: {why}"));
             }
         }
-        record.write(&self.root).map_err(|error| format!("{}: {error}", full_run::FILE))?;
-        println!("\n{} is written: commit it", full_run::FILE);
+        record.write(&self.root).map_err(|error| format!("{}: {error}", full_run::STORIES.path))?;
+        println!("\n{} is written: commit it", full_run::STORIES.path);
         Ok(())
     }
 }
