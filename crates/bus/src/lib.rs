@@ -7,7 +7,8 @@
 //! - Records below a topic's low end are gone ([`Topic::trim`]); an index stays valid as a number.
 //! - A consumer group sees each record at least once; exactly one member holds it at a time (a lease).
 //!
-//! The bus knows nothing of what its records mean.
+//! The bus knows nothing of what its records mean; of `records` it has the word for trouble with a server
+//! alone.
 
 #[cfg(test)]
 mod conformance;
@@ -111,10 +112,18 @@ pub trait Bus: Send + Sync {
     fn retained(&self, name: &str) -> Result<Arc<dyn Retained>, BusError>;
     /// Names of existing topics that begin with `prefix`.
     fn topics(&self, prefix: &str) -> Result<Vec<String>, BusError>;
+    /// Begins a topic with this record at this index, durably: for who knows that those below were given out
+    /// by a bus that is lost. A topic that has reached the index stays as it is; one that has records below
+    /// is [`BusError::Moved`].
+    fn begin(&self, name: &str, at: u64, record: &[u8]) -> Result<(), BusError>;
     /// Removes a topic with its groups.
     fn remove(&self, name: &str) -> Result<(), BusError>;
     /// How long the last syncs took, for metrics and benches: median of the last 1,000 in microseconds.
     fn sync_us_p50(&self) -> u64;
+    /// What is wrong with the servers behind the bus now. A folder of this machine has none.
+    fn trouble(&self) -> Option<records::ServerTrouble> {
+        None
+    }
     /// Appends can be expected to work: the servers behind the bus answer. A bus on this machine's disk
     /// always does.
     fn is_reachable(&self) -> bool {

@@ -39,7 +39,9 @@ pub async fn run(options: DemoOptions) -> Result<bool, String> {
     let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let town = Town::new(SEED, options.recipients);
     let setup = town::setup(&town, folder.path(), options.listen)?;
-    let server = RunningServer::open(setup, None).await?;
+    let mut server = RunningServer::open(setup, None).await?;
+    // The demo says its token itself.
+    server.ensure_admin_token(|_| Ok(())).await?;
     let result = show(&server, &town, &options).await;
     if result.is_ok() && !options.exit {
         println!("Everything stays up until you press Ctrl-C.");
@@ -52,7 +54,7 @@ pub async fn run(options: DemoOptions) -> Result<bool, String> {
 async fn show(server: &RunningServer, town: &Town, options: &DemoOptions) -> Result<bool, String> {
     let address = server.http().ok_or("the HTTP door is not open")?;
     let token = server.admin_token.clone().ok_or("there is no token")?;
-    let api = DemoApi { url: format!("http://{address}"), token, client: reqwest::Client::new() };
+    let api = DemoApi { url: format!("http://{address}"), token, client: client()? };
     println!("campanile demo: a town of {} people, simulated carriers on real ports.\n", options.recipients);
     for (route, carrier) in server.simulators().each() {
         println!("  route {route:<9} simulated, listens on {}", carrier.address());
@@ -62,15 +64,24 @@ async fn show(server: &RunningServer, town: &Town, options: &DemoOptions) -> Res
     let expected = town.expected(Form::Ndjson);
     let id = submit(&api).await?;
     println!("  alert {id} accepted: \"{}\"", town::HEADLINE);
-    println!("\n  Watch it in a browser: {}/alerts/{id}", api.url);
-    println!("  with the token {}\n", api.token);
+    if !options.exit {
+        println!("\n  Watch it in a browser: {}/alerts/{id}", api.url);
+        println!("  with the token {}\n", api.token);
+    }
     let report = follow(&api, &id, &expected).await?;
     println!("{}", picture::report(&report));
     let complete = account(&api, &id, town, &expected, &report).await?;
-    println!("\n  Look at it:  {}/alerts/{id}", api.url);
-    println!("  Or:          export CAMPANILE_URL={} CAMPANILE_TOKEN={}", api.url, api.token);
-    println!("               campanile alert report {id} --format csv\n");
+    if !options.exit {
+        println!("\n  Look at it:  {}/alerts/{id}", api.url);
+        println!("  Or:          export CAMPANILE_URL={} CAMPANILE_TOKEN={}", api.url, api.token);
+        println!("               campanile alert report {id} --format csv\n");
+    }
     Ok(complete)
+}
+
+/// Asks this machine: no proxy of the environment is.
+fn client() -> Result<reqwest::Client, String> {
+    reqwest::Client::builder().no_proxy().build().map_err(|error| format!("no HTTP client: {error}"))
 }
 
 /// The HTTP API, as any client uses it.

@@ -15,6 +15,8 @@ pub struct Keys {
     pub tags: [u8; SECRET_OCTETS],
     /// Signs callbacks, unless the config names another.
     pub webhooks: [u8; SECRET_OCTETS],
+    /// They were made at this start.
+    pub are_new: bool,
 }
 
 impl Keys {
@@ -29,10 +31,18 @@ impl Keys {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let octets = Keys::random()?;
                 write_private(&path, &octets).map_err(says)?;
-                Keys::of(&octets).ok_or_else(|| "no secrets could be made".to_owned())
+                let made = Keys::of(&octets).map(|keys| Keys { are_new: true, ..keys });
+                made.ok_or_else(|| "no secrets could be made".to_owned())
             }
             Err(error) => Err(says(error)),
         }
+    }
+
+    /// The file's octets, made if there is none: for a bus that takes them over.
+    pub fn octets(data: &Path) -> Result<Vec<u8>, String> {
+        Keys::open(data)?;
+        let path = data.join(FILE);
+        std::fs::read(&path).map_err(|error| format!("the secrets in {}: {error}", path.display()))
     }
 
     /// The secret of callbacks, in the form of Standard Webhooks: `whsec_` and base64.
@@ -45,11 +55,30 @@ impl Keys {
     /// What processes vouch with for a caller they pass on: made of another, for it needs to be remembered
     /// nowhere.
     pub fn forwarding(&self) -> [u8; SECRET_OCTETS] {
+        self.made(b"campanile: callers passed on between processes")
+    }
+
+    /// By which the stops of forgotten people are known: made of another likewise. Who has the database has
+    /// not this.
+    pub fn stops(&self) -> [u8; SECRET_OCTETS] {
+        self.made(b"campanile: stops of forgotten people")
+    }
+
+    fn made(&self, purpose: &[u8]) -> [u8; SECRET_OCTETS] {
         let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &self.links);
-        let made = ring::hmac::sign(&key, b"campanile: callers passed on between processes");
+        let made = ring::hmac::sign(&key, purpose);
         let mut secret = [0; SECRET_OCTETS];
         secret.copy_from_slice(made.as_ref());
         secret
+    }
+
+    /// What signs that entries of the audit trail were dropped: made of another, likewise.
+    pub fn audit(&self) -> store::AuditKey {
+        let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &self.links);
+        let made = ring::hmac::sign(&key, b"campanile: entries dropped from the audit trail");
+        let mut secret = [0; SECRET_OCTETS];
+        secret.copy_from_slice(made.as_ref());
+        store::AuditKey(secret)
     }
 
     /// New ones, as octets.
@@ -62,11 +91,12 @@ impl Keys {
         let (links, rest) = octets.split_first_chunk::<SECRET_OCTETS>()?;
         let (tags, rest) = rest.split_first_chunk::<SECRET_OCTETS>()?;
         let webhooks: &[u8; SECRET_OCTETS] = rest.try_into().ok()?;
-        Some(Keys { links: *links, tags: *tags, webhooks: *webhooks })
+        Some(Keys { links: *links, tags: *tags, webhooks: *webhooks, are_new: false })
     }
 }
 
-fn random(octets: usize) -> Result<Vec<u8>, String> {
+/// Octets of chance.
+pub(crate) fn random(octets: usize) -> Result<Vec<u8>, String> {
     use ring::rand::SecureRandom;
     let mut secret = vec![0; octets];
     let filled = ring::rand::SystemRandom::new().fill(&mut secret);
@@ -96,6 +126,9 @@ mod tests {
         let again = Keys::open(dir.path()).unwrap();
         assert_eq!((first.links, first.tags, first.webhooks), (again.links, again.tags, again.webhooks));
         assert_ne!(first.links, first.tags);
+        assert_eq!((first.are_new, again.are_new), (true, false));
+        assert_eq!(first.stops(), again.stops());
+        assert!(![first.links, first.forwarding()].contains(&first.stops()), "each secret has one purpose");
         let mode = std::fs::metadata(dir.path().join(FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         std::fs::write(dir.path().join(FILE), b"short").unwrap();

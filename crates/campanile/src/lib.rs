@@ -1,15 +1,24 @@
 //! Config, wiring, command line: the only crate that knows everyone.
 
 mod alert_documents;
+mod audit_trail;
 pub mod cli;
 pub mod config;
+pub mod data_folder;
 mod data_form;
+mod data_lock;
 pub mod demo;
 mod descriptors;
+mod exports;
+mod first_token;
 mod keys;
 mod live_settings;
+pub mod log;
+mod log_filter;
 mod message_funds;
 mod metering;
+pub mod migrate;
+pub mod pairing;
 mod parts_estimator;
 mod rate_share;
 mod reload;
@@ -17,6 +26,8 @@ mod retention;
 mod running_routes;
 pub mod serve;
 pub mod server;
+mod server_names;
+mod service_manager;
 pub mod setup;
 pub mod simulate;
 mod storage;

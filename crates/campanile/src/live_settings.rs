@@ -7,12 +7,14 @@ use arc_swap::ArcSwap;
 use doors::http::CapSender;
 use doors::kannel::Platforms;
 use doors::smpp::Clients;
+use net::OutboundPolicy;
 use std::sync::Arc;
 
 pub(crate) struct LiveSettings {
     pub(crate) cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
     pub(crate) platforms: Arc<ArcSwap<Platforms>>,
     pub(crate) defaults: Arc<ArcSwap<channels::Defaults>>,
+    pub(crate) outbound: Arc<ArcSwap<OutboundPolicy>>,
     pub(crate) clients: Arc<Clients>,
     pub(crate) parts_estimator: Arc<PartsEstimator>,
 }
@@ -27,6 +29,7 @@ impl LiveSettings {
             cap_senders: Arc::new(ArcSwap::from_pointee(setup.cap_senders.clone())),
             platforms: Arc::new(ArcSwap::from_pointee(platforms)),
             defaults: Arc::new(ArcSwap::from_pointee(setup.defaults.clone())),
+            outbound: Arc::new(ArcSwap::from_pointee(setup.callbacks.outbound.clone())),
             clients: Arc::new(clients),
             parts_estimator,
         })

@@ -34,6 +34,12 @@ impl UnitsEstimator for PartsEstimator {
         let Some(settings) = routes.get(&route.name) else { return 1 };
         registry::of(route.channel).map_or(1, |gateway| gateway.units(settings, body))
     }
+
+    fn units_max(&self, route: &Route) -> u32 {
+        let routes = self.routes.load();
+        let Some(settings) = routes.get(&route.name) else { return u32::MAX };
+        registry::of(route.channel).map_or(u32::MAX, |gateway| gateway.units_max(settings))
+    }
 }
 
 /// The gateway's tags, for the door that reads them.

@@ -51,6 +51,10 @@ impl RunningServer {
             self.live.cap_senders.store(Arc::new(setup.cap_senders.clone()));
             changes.push("cap senders changed".to_owned());
         }
+        if **self.live.outbound.load() != setup.callbacks.outbound {
+            self.live.outbound.store(Arc::new(setup.callbacks.outbound.clone()));
+            changes.push("what may be called for clients changed".to_owned());
+        }
         if **self.live.defaults.load() != setup.defaults {
             self.live.defaults.store(Arc::new(setup.defaults.clone()));
             changes.push("the region of addresses changed".to_owned());

@@ -1,11 +1,12 @@
-//! Retention: finished alerts are exported, then removed, by age.
+//! Retention: what is past its time is removed, finished alerts exported first; people who were to be
+//! forgotten of alerts that have ended since are.
 
 use crate::server::wall_clock;
 use crate::setup::{Retention, Setup};
-use engine::{Engine, report};
-use records::{Alert, EndpointNo};
+use engine::{Engine, ForgetElsewhere, report};
+use records::{Alert, EndpointNo, Timestamp};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use store::SharedStore;
 use tokio::io::AsyncWriteExt;
 
@@ -13,43 +14,112 @@ use tokio::io::AsyncWriteExt;
 const LOOK_EVERY: Duration = Duration::from_secs(600);
 /// Alerts handled in one look.
 const AT_ONCE: usize = 100;
+/// Alerts whose answers lose their texts in one look.
+const ANSWERED_AT_ONCE: usize = 1_000;
 /// Deliveries exported in one piece.
 const PAGE: usize = 5_000;
 const DAY_S: i64 = 86_400;
-/// An alert lasts 40 days at most; a day more for what is retried at its end.
-const MEDIA_KEPT: Duration = Duration::from_secs(41 * 86_400);
 
 /// Runs until it is aborted.
 pub async fn keep(setup: Setup, store: SharedStore, engine: Engine) {
     loop {
-        forget_media(&setup).await;
-        if setup.retention.days == 0 {
-            tokio::time::sleep(LOOK_EVERY).await;
-            continue;
-        }
+        let now = wall_clock();
+        forget_media(&setup, &store).await;
+        remove_old_exports(&setup, now).await;
         // Of several processes one does it.
-        if engine.leader() == engine::Leader::Here
-            && let Err(error) = look(&setup.data, &setup.retention, &store, &engine).await
-        {
-            tracing::error!(
-                error,
-                "old alerts could not be exported or removed: they stay, and are tried again"
-            );
+        if engine.leader() == engine::Leader::Here {
+            look_at_all(&setup, &store, &engine, now).await;
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 
 /// Attachments that no alert can need any more.
-async fn forget_media(setup: &Setup) {
-    let media = setup.media.clone();
-    let before = SystemTime::now() - MEDIA_KEPT;
-    let removed = tokio::task::spawn_blocking(move || media.remove_before(before)).await;
-    match removed.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
+async fn forget_media(setup: &Setup, store: &SharedStore) {
+    match store::sweep_attachments(store, &setup.media, wall_clock()).await {
         Ok(0) => {}
         Ok(files) => tracing::info!(files, "attachments past their time were removed"),
-        Err(error) => tracing::warn!(%error, "attachments past their time could not be removed"),
+        Err(error) => tracing::warn!(error, "attachments past their time could not be removed"),
     }
+}
+
+/// Forgets people in exported files, where there are any.
+pub fn forget_elsewhere(retention: &Retention, data: &Path) -> Option<ForgetElsewhere> {
+    retention.export_dir.as_ref().map(|folder| crate::exports::forget_in(data.join(folder)))
+}
+
+/// What is that old was there before this; nothing: it is kept for ever.
+fn before(now: Timestamp, days: u32) -> Option<Timestamp> {
+    (days > 0).then(|| now.plus_s(-i64::from(days) * DAY_S))
+}
+
+async fn look_at_all(setup: &Setup, store: &SharedStore, engine: &Engine, now: Timestamp) {
+    let retention = &setup.retention;
+    let elsewhere = forget_elsewhere(retention, &setup.data);
+    if let Err(error) = engine.erase_noted(elsewhere.as_ref()).await {
+        tracing::error!(%error, "people could not be forgotten of alerts that have ended; it is tried again");
+    }
+    if let Some(before) = before(now, retention.days)
+        && let Err(error) = look(&setup.data, retention, store, engine, before).await
+    {
+        tracing::error!(error, "old alerts could not be exported or removed: they stay, and are tried again");
+    }
+    if let Err(error) = forget_words(retention, store, now).await {
+        tracing::error!(%error, "old answers could not be removed; it is tried again");
+    }
+}
+
+/// Texts of answers past their time.
+async fn forget_words(
+    retention: &Retention,
+    store: &SharedStore,
+    now: Timestamp,
+) -> Result<(), store::StoreError> {
+    if let Some(before) = before(now, retention.answers) {
+        let alerts = store.forget_answers_before(before, ANSWERED_AT_ONCE).await?.len();
+        if alerts > 0 {
+            tracing::info!(alerts, "texts of answers past their time were removed");
+        }
+    }
+    Ok(())
+}
+
+/// Exported files of this process past their time.
+async fn remove_old_exports(setup: &Setup, now: Timestamp) {
+    let retention = setup.retention.clone();
+    let exports = retention.export_dir.as_ref().map(|folder| setup.data.join(folder));
+    let removed = tokio::task::spawn_blocking(move || match (exports, before(now, retention.exports)) {
+        (Some(folder), Some(before)) => remove_exports(&folder, before),
+        _ => Ok(0),
+    });
+    match removed.await.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
+        Ok(0) => {}
+        Ok(exports) => tracing::info!(exports, "exported files past their time were removed"),
+        Err(error) => tracing::warn!(%error, "exported files past their time could not be removed"),
+    }
+}
+
+/// Gives how many files were removed.
+fn remove_exports(folder: &Path, before: Timestamp) -> std::io::Result<usize> {
+    let mut removed = 0;
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let is_export = matches!(entry.path().extension().and_then(|end| end.to_str()), Some("csv" | "json"));
+        let metadata = entry.metadata()?;
+        if is_export && metadata.is_file() && metadata.modified()? < as_system_time(before) {
+            std::fs::remove_file(entry.path())?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+fn as_system_time(at: Timestamp) -> SystemTime {
+    UNIX_EPOCH + Duration::from_micros(u64::try_from(at.0).unwrap_or(0))
 }
 
 async fn look(
@@ -57,8 +127,8 @@ async fn look(
     retention: &Retention,
     store: &SharedStore,
     engine: &Engine,
+    before: Timestamp,
 ) -> Result<(), String> {
-    let before = wall_clock().plus_s(-i64::from(retention.days) * DAY_S);
     if let Some(dir) = &retention.export_dir {
         let dir = data.join(dir);
         let old = store.final_alerts_before(before, AT_ONCE).await.map_err(|error| error.to_string())?;
@@ -158,7 +228,7 @@ mod tests {
             cap_senders: Vec::new(),
             defaults: channels::Defaults::default(),
             engine: engine::Settings::default(),
-            webhook_secret: None,
+            callbacks: crate::setup::CallbackSetup::default(),
             retention: Retention::default(),
         }
     }
@@ -217,14 +287,18 @@ mod tests {
             origin: records::Origin::Api,
             key: None,
             wait_solved: false,
+            note: None,
         };
         let alert = server.engine.submit(draft).await.unwrap().alert;
         finished(&server, &alert).await;
-        let young = Retention { days: 1, export_dir: Some("old".into()) };
-        look(dir.path(), &young, &server.store, &server.engine).await.unwrap();
+        let retention = Retention { days: 1, export_dir: Some("old".into()), ..Retention::default() };
+        let look_at = async |now: Timestamp| {
+            let before = before(now, retention.days).unwrap();
+            look(dir.path(), &retention, &server.store, &server.engine, before).await.unwrap();
+        };
+        look_at(wall_clock()).await;
         assert!(server.store.alert_by_no(alert.no).await.unwrap().is_some(), "it is not old enough");
-        let retention = Retention { days: 0, ..young };
-        look(dir.path(), &retention, &server.store, &server.engine).await.unwrap();
+        look_at(wall_clock().plus_s(DAY_S + 60)).await;
         assert!(server.store.alert_by_no(alert.no).await.unwrap().is_none(), "it is gone");
         let old = dir.path().join("old");
         let rows = std::fs::read_to_string(old.join(format!("{}.csv", alert.id))).unwrap();
@@ -232,5 +306,29 @@ mod tests {
         let report = std::fs::read_to_string(old.join(format!("{}.json", alert.id))).unwrap();
         assert!(report.contains("\"delivered\":1"), "{report}");
         server.close().await;
+    }
+
+    #[test]
+    fn nothing_is_old_where_days_are_0() {
+        let now = Timestamp(10 * DAY_S * 1_000_000);
+        assert_eq!(before(now, 0), None);
+        assert_eq!(before(now, 3), Some(Timestamp(7 * DAY_S * 1_000_000)));
+    }
+
+    #[test]
+    fn exported_files_go_by_the_time_they_were_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let written = Timestamp(1_800_000_000_000_000);
+        let old = |path: &str| {
+            let file = std::fs::File::create(dir.path().join(path)).unwrap();
+            file.set_modified(as_system_time(written)).unwrap();
+        };
+        let names = ["1.csv", "1.json", "notes.txt"];
+        names.into_iter().for_each(old);
+        for (now, exports) in [(written, 0), (written.plus_s(1), 2), (written.plus_s(2), 0)] {
+            assert_eq!(remove_exports(dir.path(), now).unwrap(), exports, "{now:?}");
+        }
+        assert!(dir.path().join("notes.txt").exists(), "it is no export");
+        assert_eq!(remove_exports(&dir.path().join("none"), written).unwrap(), 0);
     }
 }

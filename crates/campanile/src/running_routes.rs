@@ -40,7 +40,7 @@ impl RunningRoutes {
 
     /// Opens the gateway that carries out callbacks.
     pub(crate) fn open_notices(&mut self, setup: &Setup, keys: &Keys) -> Result<(), String> {
-        let secrets = vec![setup.webhook_secret.clone().unwrap_or_else(|| keys.webhook_secret())];
+        let secrets = vec![setup.callbacks.secret.clone().unwrap_or_else(|| keys.webhook_secret())];
         let settings = gateway::notice::NoticeSettings { secrets, ..Default::default() };
         let notice = gateway::notice::start(settings, &self.context)
             .map_err(|problems| listed("callbacks", &problems))?;

@@ -4,6 +4,7 @@
 use crate::alert_documents::StoredDocuments;
 use crate::keys::Keys;
 use crate::live_settings::LiveSettings;
+use crate::pairing::EmptyBus;
 use crate::parts_estimator::PartsEstimator;
 use crate::running_routes::RunningRoutes;
 use crate::setup::{NodeSetup, Setup};
@@ -33,7 +34,7 @@ pub struct RunningServer {
     /// The books.
     pub ledger: Option<ledger::Ledger>,
     paying: crate::message_funds::MessageFunds,
-    /// The first admin token, when this is the first start.
+    /// The first admin token, when this is the first start and [`RunningServer::ensure_admin_token`] made it.
     pub admin_token: Option<String>,
     pub(crate) doors: Doors,
     pub(crate) routes: RunningRoutes,
@@ -45,14 +46,21 @@ pub struct RunningServer {
     pub(crate) applied: Setup,
     cores: Arc<net::Cores>,
     keeper: tokio::task::JoinHandle<()>,
+    audit: crate::audit_trail::AuditKeeper,
+    audit_key: store::AuditKey,
+    /// Bounds guesses over all doors, and counts them for the audit trail.
+    guessing: Arc<doors::guessing::GuessingGuard>,
     cluster: ClusterMember,
 }
 
-/// This process among others that share store and bus; nothing of it where it is alone.
+/// This process among others: those that share store and bus, of which there is nothing where it is alone,
+/// and those that must not have its folder.
 struct ClusterMember {
     node: Option<NodeSetup>,
     rate_share: Option<crate::rate_share::RateShare>,
     forwarding: Option<doors::http::Forwarding>,
+    /// The data folder is this process's own, until all that was in it is closed.
+    _data_lock: crate::data_lock::DataLock,
 }
 
 impl ClusterMember {
@@ -70,7 +78,7 @@ impl ClusterMember {
 
 #[derive(Default)]
 pub(crate) struct Doors {
-    http: Option<doors::http::HttpRunning>,
+    pub(crate) http: Option<doors::http::HttpRunning>,
     smtp: Option<doors::smtp::SmtpRunning>,
     smpp: Option<doors::smpp::SmppRunning>,
     topics: Option<doors::topic::TopicsRunning>,
@@ -132,10 +140,22 @@ fn engine_parts(
 impl RunningServer {
     /// Builds the server. What fails is told in words; nothing is left running.
     pub async fn open(setup: Setup, reload: Option<doors::http::Reload>) -> Result<RunningServer, String> {
+        RunningServer::open_with(setup, reload, EmptyBus::Refused).await
+    }
+
+    /// The same, with what becomes of an empty bus beside a database that has had one.
+    ///
+    /// # Errors
+    /// As [`RunningServer::open`].
+    pub async fn open_with(
+        setup: Setup,
+        reload: Option<doors::http::Reload>,
+        empty_bus: EmptyBus,
+    ) -> Result<RunningServer, String> {
         choose_cryptography();
-        std::fs::create_dir_all(&setup.data)
-            .map_err(|error| format!("the data folder {} cannot be made: {error}", setup.data.display()))?;
-        let OpenedStorage { store, bus, keys, node, outbox } = crate::storage::open(&setup).await?;
+        crate::data_folder::prepare(&setup)?;
+        let OpenedStorage { store, bus, keys, node, outbox, lock } =
+            crate::storage::open(&setup, empty_bus).await?;
         let clock: Clock = Arc::new(wall_clock);
         let links = links(&setup, &keys);
         let cores = cores()?;
@@ -148,6 +168,7 @@ impl RunningServer {
         let simulators = crate::simulate::Simulators::start(&setup).await?;
         let mut context = gateway_context(&setup, &keys, &bus, &store, &cores);
         context.outbox = outbox;
+        context.outbound = live.outbound.clone();
         let rate_share = furnish(&mut context, &engine, member.as_ref())?;
         let among = node.as_ref().zip(rate_share.as_ref());
         let among = among.map(|(node, rate_share)| crate::message_funds::NodePlace {
@@ -156,9 +177,14 @@ impl RunningServer {
         });
         let (ledger, paying) = crate::message_funds::open(&setup, &store, &mut context, among).await?;
         let forwarding = forwarding(&setup, &keys, node.is_some())?;
+        let (guessing, audit_key) = (Arc::<doors::guessing::GuessingGuard>::default(), keys.audit());
+        let days = setup.retention.audit;
         let mut server = RunningServer {
-            cluster: ClusterMember { node, rate_share, forwarding },
+            cluster: ClusterMember { node, rate_share, forwarding, _data_lock: lock },
             keeper: tokio::spawn(crate::retention::keep(setup.clone(), store.clone(), engine.clone())),
+            audit: crate::audit_trail::AuditKeeper::start(store.clone(), guessing.clone(), audit_key, days),
+            audit_key,
+            guessing,
             engine,
             store,
             bus,
@@ -175,10 +201,6 @@ impl RunningServer {
         };
         server.open_routes(&setup, &keys)?;
         server.open_doors(setup, clock, links, reload).await?;
-        // Last of all: a start that fails must not have made a token that nobody was told.
-        server.admin_token = doors::http::ensure_admin_token(&server.store, wall_clock())
-            .await
-            .map_err(|error| error.to_string())?;
         Ok(server)
     }
 
@@ -204,19 +226,28 @@ impl RunningServer {
         reload: Option<doors::http::Reload>,
     ) -> Result<(), String> {
         let peers = Arc::<SessionNotifier>::default();
+        let live_tokens = Arc::<doors::LiveTokens>::default();
         let ledger = self.ledger_access(&setup, peers.clone());
+        let gatekeeper = doors::Gatekeeper {
+            guessing: self.guessing.clone(),
+            ..doors::Gatekeeper::new(crate::descriptors::budget())
+        };
         if let Some(http) = setup.http {
             let deps = doors::http::Deps {
                 engine: self.engine.clone(),
                 store: self.store.clone(),
                 media: setup.media.clone(),
                 clock: clock.clone(),
+                audit_key: self.audit_key,
                 links,
                 cap_senders: self.live.cap_senders.clone(),
                 messages: Arc::new(self.engine.messages()),
-                guessing: Arc::default(),
+                live_tokens: live_tokens.clone(),
+                guessing: gatekeeper.guessing.clone(),
                 platforms: self.live.platforms.clone(),
                 defaults: self.live.defaults.clone(),
+                outbound: self.live.outbound.clone(),
+                forget_elsewhere: crate::retention::forget_elsewhere(&setup.retention, &setup.data),
                 reload,
                 ledger,
                 metrics: crate::metering::handle(),
@@ -227,16 +258,7 @@ impl RunningServer {
         }
         let doors = self.cluster.opens_doors();
         if let Some(smtp) = setup.smtp.filter(|_| doors) {
-            let config = doors::smtp::SmtpConfig { listen: smtp.listen.to_string(), domain: smtp.domain };
-            let deps = doors::smtp::SmtpDeps {
-                bus: self.bus.clone(),
-                tags: Arc::new(crate::parts_estimator::TagsOf(self.tags.clone())),
-                clock: clock.clone(),
-                cores: self.cores.clone(),
-            };
-            let door =
-                doors::smtp::serve(config, deps).await.map_err(|error| format!("the SMTP door: {error}"))?;
-            self.doors.smtp = Some(door);
+            self.open_smtp(smtp, clock.clone(), gatekeeper.clone()).await?;
         }
         if let Some(smpp) = setup.smpp.filter(|_| doors) {
             let deps = doors::smpp::SmppDeps {
@@ -245,6 +267,7 @@ impl RunningServer {
                 bus: self.bus.clone(),
                 clock,
                 cores: self.cores.clone(),
+                gatekeeper: gatekeeper.clone(),
             };
             let door = doors::smpp::start(smpp.config, deps).await.map_err(|error| error.to_string())?;
             self.doors.smpp = Some(door);
@@ -252,14 +275,33 @@ impl RunningServer {
         if let Some(topics) = setup.topics {
             let deps = doors::topic::TopicsDeps {
                 bus: self.bus.clone(),
-                token_check: doors::topic::by_tokens(self.store.clone()),
+                token_check: doors::topic::by_tokens(self.store.clone(), live_tokens),
                 cores: self.cores.clone(),
+                gatekeeper,
             };
             let door = doors::topic::start(topics, deps).await.map_err(|error| error.to_string())?;
             self.doors.topics = Some(door);
         }
         let diameter = setup.diameter.map(|diameter| self.credit_control(diameter, doors));
         self.open_credit_control(diameter.flatten(), peers).await
+    }
+
+    async fn open_smtp(
+        &mut self,
+        smtp: doors::smtp::SmtpConfig,
+        clock: Clock,
+        gatekeeper: doors::Gatekeeper,
+    ) -> Result<(), String> {
+        let deps = doors::smtp::SmtpDeps {
+            bus: self.bus.clone(),
+            tags: Arc::new(crate::parts_estimator::TagsOf(self.tags.clone())),
+            clock,
+            cores: self.cores.clone(),
+            gatekeeper,
+        };
+        let door = doors::smtp::serve(smtp, deps).await.map_err(|error| format!("the SMTP door: {error}"))?;
+        self.doors.smtp = Some(door);
+        Ok(())
     }
 
     /// The ledger, as the HTTP door shows it.
@@ -294,7 +336,14 @@ impl RunningServer {
         peers: Arc<SessionNotifier>,
     ) -> Result<(), String> {
         if let Some((diameter, ledger)) = diameter.zip(self.ledger.clone()) {
-            let started = charging::server::start(diameter, ledger, peers, self.cores.clone()).await;
+            let started = charging::server::start(
+                diameter,
+                ledger,
+                peers,
+                self.cores.clone(),
+                crate::descriptors::budget(),
+            )
+            .await;
             let door = started.map_err(|error| error.to_string())?;
             if let Some(external) = &self.paying.external {
                 external.attach(door.charging_servers());
@@ -364,6 +413,7 @@ impl RunningServer {
         }
         self.routes.stop().await;
         self.keeper.abort();
+        self.audit.stop().await;
         if let Some(rate_share) = self.cluster.rate_share {
             rate_share.stop().await;
         }

@@ -3,11 +3,11 @@
 use doors::http::{CapSender, HttpConfig};
 use doors::kannel::PlatformSettings;
 use doors::smpp::{SmppClient, SmppConfig};
+use doors::smtp::SmtpConfig;
 use doors::topic::TopicsConfig;
 use engine::MessageClientSettings;
 use gateway::AnyRoute;
 use records::Route;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Everything a server needs to know.
@@ -22,7 +22,7 @@ pub struct Setup {
     /// The HTTP door.
     pub http: Option<HttpConfig>,
     /// The SMTP door.
-    pub smtp: Option<SmtpDoor>,
+    pub smtp: Option<SmtpConfig>,
     /// Ways out.
     pub routes: Vec<ConfiguredRoute>,
     /// The SMPP door.
@@ -45,8 +45,8 @@ pub struct Setup {
     pub defaults: channels::Defaults,
     /// Rules with numbers.
     pub engine: engine::Settings,
-    /// Signs callbacks; nothing: a secret of its own, kept in the data folder.
-    pub webhook_secret: Option<gateway::Secret>,
+    /// Calls of URLs that clients give.
+    pub callbacks: CallbackSetup,
     /// How long finished alerts are kept.
     pub retention: Retention,
 }
@@ -55,7 +55,10 @@ impl Setup {
     /// The keys in which a new setup differs that only a restart applies.
     pub fn needs_restart(&self, new: &Setup) -> Vec<&'static str> {
         let http = |setup: &Setup| {
-            setup.http.as_ref().map(|http| (http.listen, http.public_url.clone(), http.limits.clone()))
+            setup.http.as_ref().map(|http| {
+                let networks = (http.balancers.clone(), http.trusted_proxies.clone());
+                (http.listen, http.public_url.clone(), http.limits.clone(), networks)
+            })
         };
         let smpp = |setup: &Setup| setup.smpp.as_ref().map(|smpp| smpp.config.clone());
         // Peers and prices are applied at once.
@@ -75,7 +78,7 @@ impl Setup {
             outcome_groups: Vec::new(),
             ..setup.engine.clone()
         };
-        let secret = |setup: &Setup| setup.webhook_secret.as_ref().map(|secret| secret.reveal().to_owned());
+        let secret = |setup: &Setup| setup.callbacks.secret.as_ref().map(|secret| secret.reveal().to_owned());
         [
             ("[http]", http(self) != http(new)),
             ("[smtp]", self.smtp != new.smtp),
@@ -96,6 +99,15 @@ impl Setup {
         .filter_map(|(key, differs)| differs.then_some(key))
         .collect()
     }
+}
+
+/// How URLs are called that clients give.
+#[derive(Debug, Clone, Default)]
+pub struct CallbackSetup {
+    /// Signs callbacks; nothing: a secret of its own, kept in the data folder.
+    pub secret: Option<gateway::Secret>,
+    /// Whom to call.
+    pub outbound: net::OutboundPolicy,
 }
 
 /// How money is kept.
@@ -181,15 +193,6 @@ pub struct NodeSetup {
     pub gateways: Option<Vec<String>>,
 }
 
-/// The door that takes replies and bounces.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SmtpDoor {
-    /// Where it listens.
-    pub listen: SocketAddr,
-    /// The domain of its addresses.
-    pub domain: String,
-}
-
 /// The SMPP door.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SmppDoor {
@@ -199,13 +202,21 @@ pub struct SmppDoor {
     pub clients: Vec<SmppClient>,
 }
 
-/// How long finished alerts are kept, and where they go before they are removed.
+/// How long records are kept, and where finished alerts go before they are removed. Days; 0: for ever.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Days after an alert became final; 0: forever.
+    /// After an alert became final.
     pub days: u32,
     /// A folder for their reports, below `data` if relative; without one nothing is exported.
     pub export_dir: Option<PathBuf>,
+    /// Texts of answers, after the end of their alert and of its time to answer.
+    pub answers: u32,
+    /// Entries of the audit trail.
+    pub audit: u32,
+    /// Files in `export_dir`, after they were written.
+    pub exports: u32,
+    /// Attachments, after an alert last named them.
+    pub attachments: u32,
 }
 
 /// One `[[route]]`.

@@ -41,7 +41,7 @@ impl Simulators {
 async fn start(way: &ConfiguredRoute, setup: &Setup) -> std::io::Result<Box<dyn Simulator>> {
     let options = SimulatorOptions {
         habits: way.simulator.as_ref().and_then(|simulator| simulator.habits.clone()),
-        smtp_door: setup.smtp.as_ref().map(|door| door.listen.to_string()),
+        smtp_door: setup.smtp.as_ref().map(|door| door.listen.clone()),
     };
     let channel = way.route.channel;
     match registry::of(channel).and_then(|gateway| gateway.simulate(options)) {

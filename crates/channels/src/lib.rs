@@ -18,7 +18,9 @@ mod phone;
 
 pub use content::Part;
 pub use defaults::Defaults;
-pub use list::{NoChannel, address, endpoint, name, named, names, not_built, number, numbers, of, traits};
+pub use list::{
+    NoChannel, address, endpoint, meant, name, named, names, not_built, number, numbers, of, traits,
+};
 
 use records::{AlertNo, AlertRequest, ChannelNumber, Content, EndpointNo};
 
@@ -63,6 +65,12 @@ pub trait Channel: Sync {
 
     /// An address of it, for help and examples: without the name before it.
     fn example(&self) -> &'static str;
+
+    /// What people call its addresses where they do not know its name, in small letters without blanks and
+    /// signs: `phone` for a column that should be `sms`.
+    fn other_names(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     /// The form of its addresses in a few words: "a number in E.164 form".
     fn form(&self) -> &'static str;

@@ -54,6 +54,20 @@ pub fn named(name: &str) -> Result<&'static dyn Channel, NoChannel<'_>> {
     }
 }
 
+/// The channel that somebody means who calls it or its addresses by another word, such as `phone`, `E-mail
+/// address` or `Mobile number 2`.
+pub fn meant(word: &str) -> Option<&'static dyn Channel> {
+    /// What stands behind the word.
+    const ENDS: [&str; 8] = ["numbers", "number", "nummer", "nr", "no", "addresses", "address", "adress"];
+    let letters: String = word.to_lowercase().chars().filter(|c| c.is_alphabetic()).collect();
+    let plain = ENDS.iter().find_map(|end| letters.strip_suffix(end)).unwrap_or(&letters);
+    let is_meant = |channel: &&&dyn Channel| {
+        let names = || std::iter::once(channel.name()).chain(channel.other_names().iter().copied());
+        names().any(|name| name == plain || name == letters)
+    };
+    ALL.iter().find(is_meant).copied()
+}
+
 /// The number of the channel of this name.
 ///
 /// # Errors
@@ -132,6 +146,26 @@ mod tests {
             assert_eq!(of(channel.number()).map(Channel::name), Some(channel.name()));
             assert_eq!(number(channel.name()), Ok(channel.number()));
             assert!(channel.name().bytes().all(|octet| octet.is_ascii_lowercase()), "{}", channel.name());
+        }
+    }
+
+    #[test]
+    fn a_channel_is_meant_by_what_people_call_its_addresses() {
+        for (word, expected) in [
+            ("phone", Some("sms")),
+            ("Mobile number", Some("sms")),
+            ("Cell-phone", Some("sms")),
+            ("telefon 2", Some("sms")),
+            ("SMS number", Some("sms")),
+            ("Email", Some("mail")),
+            ("e-mail address", Some("mail")),
+            ("E-post", Some("mail")),
+            ("ward", None),
+            ("number", None),
+            ("home address", None),
+            ("", None),
+        ] {
+            assert_eq!(meant(word).map(Channel::name), expected, "{word}");
         }
     }
 

@@ -20,6 +20,20 @@ impl Channel for MailChannel {
     fn example(&self) -> &'static str {
         "name@example.org"
     }
+    fn other_names(&self) -> &'static [&'static str] {
+        &[
+            "email",
+            "mails",
+            "emails",
+            "smtp",
+            "epost",
+            "mejl",
+            "correo",
+            "correoelectrónico",
+            "courriel",
+            "sähköposti",
+        ]
+    }
     fn form(&self) -> &'static str {
         "a mail address"
     }

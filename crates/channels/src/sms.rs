@@ -16,6 +16,35 @@ impl Channel for SmsChannel {
     fn example(&self) -> &'static str {
         "+46701234567"
     }
+    fn other_names(&self) -> &'static [&'static str] {
+        &[
+            "phone",
+            "telephone",
+            "tel",
+            "mobile",
+            "mobilephone",
+            "cell",
+            "cellphone",
+            "cellular",
+            "msisdn",
+            "gsm",
+            "mobil",
+            "mobiltelefon",
+            "mobiltel",
+            "telefon",
+            "handy",
+            "téléphone",
+            "portable",
+            "teléfono",
+            "telefono",
+            "móvil",
+            "movil",
+            "celular",
+            "cellulare",
+            "telefone",
+            "puhelin",
+        ]
+    }
     fn form(&self) -> &'static str {
         "a number in E.164 form"
     }

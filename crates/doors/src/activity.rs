@@ -2,24 +2,32 @@
 //! here, or does not read what it is sent.
 
 use net::ConnectionPlace;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A connection that takes none of what it is sent for so long is closed.
-pub(crate) const WRITE_STALL_MAX: Duration = Duration::from_secs(30);
+/// Times that a client is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ClientTimes {
+    /// For a whole head.
+    pub head: Duration,
+    /// A connection that takes none of what it is sent for so long is closed.
+    pub write_stall: Duration,
+}
 
 /// What a connection does at the moment.
 #[derive(Debug)]
 pub(crate) struct Activity {
     place: ConnectionPlace,
+    times: ClientTimes,
     has_request: AtomicBool,
     is_stalled: AtomicBool,
 }
 
 impl Activity {
     /// Of a new connection: it has sent nothing yet.
-    pub(crate) fn new(place: ConnectionPlace) -> Activity {
-        Activity { place, has_request: AtomicBool::new(false), is_stalled: AtomicBool::new(false) }
+    pub(crate) fn new(place: ConnectionPlace, times: ClientTimes) -> Activity {
+        Activity { place, times, has_request: AtomicBool::new(false), is_stalled: AtomicBool::new(false) }
     }
 
     /// A request is here, whole, and not answered yet.
@@ -41,6 +49,18 @@ impl Activity {
         }
     }
 
+    /// While this lives, the request that is here gives the connection no place of its own: it waits for its
+    /// turn to be judged, and may not be anybody's.
+    pub(crate) fn suspend(self: &Arc<Activity>) -> SuspendedRequest {
+        self.end_request();
+        SuspendedRequest(Arc::clone(self))
+    }
+
+    /// Times that the client is given.
+    pub(crate) fn times(&self) -> ClientTimes {
+        self.times
+    }
+
     /// The connection's place.
     pub(crate) fn place(&self) -> &ConnectionPlace {
         &self.place
@@ -52,5 +72,14 @@ impl Activity {
         } else {
             self.place.set_waiting();
         }
+    }
+}
+
+/// A request that waits for its turn; it goes on when this is dropped.
+pub(crate) struct SuspendedRequest(Arc<Activity>);
+
+impl Drop for SuspendedRequest {
+    fn drop(&mut self) {
+        self.0.begin_request();
     }
 }

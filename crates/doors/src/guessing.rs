@@ -6,9 +6,11 @@
 //! own there: somebody who guesses it from elsewhere, or guesses other names from the same network, does not
 //! shut it out.
 
+use crate::failed_sign_ins::FailedSignIns;
 use metrics::Counter;
 use net::network_of;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::future::Future;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -21,7 +23,7 @@ const BURST: u32 = 20;
 const NETWORK_EVERY: Duration = Duration::from_secs(1);
 /// One more after so long, for a name from all networks together.
 const NAME_EVERY: Duration = Duration::from_secs(3);
-/// An attempt that would wait longer is refused.
+/// An attempt that would wait longer is refused, and that is said after so long.
 pub const WAIT_MAX: Duration = Duration::from_secs(3);
 /// Networks, names, and pairs of both that are remembered; all further ones share a budget.
 const KEYS_MAX: usize = 10_000;
@@ -33,6 +35,8 @@ const LOG_EVERY: Duration = Duration::from_secs(10);
 const LOGGED_CHARS: usize = 64;
 /// Networks from which a name lately signed in.
 const KNOWN_MAX: usize = 8;
+/// Secrets that were right lately; with more, all are forgotten.
+const RIGHT_SECRETS_MAX: usize = 10_000;
 
 /// What an attempt may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +45,7 @@ pub enum GuessVerdict {
     Now,
     /// Be looked at after so long.
     After(Duration),
-    /// Nothing: it is answered as a wrong password is.
+    /// Nothing: after [`WAIT_MAX`] it is answered as a wrong password is.
     Refused,
 }
 
@@ -65,6 +69,10 @@ pub struct GuessingGuard {
     /// Budgets that are not whole; 0: nothing needs to be looked at.
     suspects: AtomicUsize,
     inner: Mutex<Budgets>,
+    /// Keyed hashes of names with passwords, and of tokens, that were right lately: whoever has one is looked
+    /// at in any case, whoever else guesses from the same network.
+    right_secrets: Mutex<HashSet<u64>>,
+    failures: FailedSignIns,
 }
 
 #[derive(Debug, Default)]
@@ -127,6 +135,11 @@ struct Logged {
 }
 
 impl GuessingGuard {
+    /// What failed, for the audit trail.
+    pub fn failures(&self) -> &FailedSignIns {
+        &self.failures
+    }
+
     /// Nobody guesses: every attempt may be looked at. Costs one read.
     pub fn is_quiet(&self) -> bool {
         self.suspects.load(Ordering::Relaxed) == 0
@@ -170,15 +183,92 @@ impl GuessingGuard {
     }
 
     /// A name and its password were right: gives back what [`begin`](Self::begin) or a wait took.
-    pub fn succeeded(&self, attempt: Attempt<'_>) {
+    pub fn succeeded(&self, attempt: Attempt<'_>, now: Instant) {
         if self.is_quiet() {
             return;
         }
         let mut budgets = self.lock();
-        for key in self.keys(attempt).into_iter().flatten() {
-            budgets.of_mut(key).give_back(key.every());
-        }
+        self.keys(attempt).into_iter().flatten().for_each(|key| budgets.give_back(key, now));
         self.count(&budgets);
+    }
+
+    /// Waits until an attempt may be looked at; false: it may not, and is answered as a wrong one is.
+    /// [`succeeded`](Self::succeeded) or [`note_failed`](Self::note_failed) comes next.
+    pub async fn take_turn(&self, attempt: Attempt<'_>) -> bool {
+        match self.begin(attempt, Instant::now()) {
+            GuessVerdict::Now => true,
+            GuessVerdict::After(wait) => {
+                tokio::time::sleep(wait).await;
+                true
+            }
+            GuessVerdict::Refused => {
+                self.note_failed(attempt, Instant::now());
+                tokio::time::sleep(WAIT_MAX).await;
+                false
+            }
+        }
+    }
+
+    /// What `look` finds for a token that a client at `ip` shows; nothing, and a wrong attempt, if it finds
+    /// nothing. A token has no name, so an attempt is of its network alone; one that was right lately never
+    /// waits.
+    ///
+    /// # Errors
+    /// Those of `look`; then nothing is known, and nothing counts.
+    pub async fn judge_token<T, E>(
+        &self,
+        (door, ip): (&'static str, IpAddr),
+        token: &[u8],
+        look: impl Future<Output = Result<Option<T>, E>>,
+    ) -> Result<Option<T>, E> {
+        let attempt = Attempt { door, name: b"", ip, is_known: false };
+        let was_right = self.was_right(b"", token);
+        if !was_right && !self.take_turn(attempt).await {
+            return Ok(None);
+        }
+        let found = look.await;
+        match &found {
+            Ok(found) => self.settle((attempt, token), was_right, found.is_some(), Instant::now()),
+            Err(_) if was_right => {}
+            Err(_) => self.succeeded(attempt, Instant::now()),
+        }
+        found
+    }
+
+    /// Whether this name had this password lately, or there was this token, which has no name. A password
+    /// that somebody could guess is to count only where the name is known from the network.
+    pub fn was_right(&self, name: &[u8], secret: &[u8]) -> bool {
+        self.right_secrets().contains(&self.hasher.hash_one((name, secret)))
+    }
+
+    /// An attempt with a password or token was looked at, in its turn or because it [`was_right`] lately, and
+    /// is right or wrong.
+    ///
+    /// [`was_right`]: Self::was_right
+    pub fn settle(
+        &self,
+        (attempt, secret): (Attempt<'_>, &[u8]),
+        was_right: bool,
+        is_right: bool,
+        now: Instant,
+    ) {
+        let hash = self.hasher.hash_one((attempt.name, secret));
+        match (was_right, is_right) {
+            (true, true) => {}
+            (true, false) => {
+                self.right_secrets().remove(&hash);
+                self.failed(attempt, now);
+            }
+            (false, true) => {
+                self.succeeded(attempt, now);
+                let mut right_secrets = self.right_secrets();
+                if right_secrets.len() >= RIGHT_SECRETS_MAX {
+                    right_secrets.clear();
+                }
+                right_secrets.insert(hash);
+            }
+            (false, false) => self.note_failed(attempt, now),
+        }
     }
 
     /// A name or its password was wrong, where [`judge`](Self::judge) alone came before: takes it out of the
@@ -192,6 +282,7 @@ impl GuessingGuard {
     /// [`begin`](Self::begin), which took it out of the budgets before.
     pub fn note_failed(&self, attempt: Attempt<'_>, now: Instant) {
         failures(attempt.door).increment(1);
+        self.failures.count(attempt.door, attempt.ip);
         let network = network_of(attempt.ip);
         let mut budgets = self.lock();
         if budgets.logged.len() >= KEYS_MAX {
@@ -244,6 +335,10 @@ impl GuessingGuard {
         [Some(Key::Network(network)), (!attempt.name.is_empty()).then_some(Key::Name(name))]
     }
 
+    fn right_secrets(&self) -> MutexGuard<'_, HashSet<u64>> {
+        self.right_secrets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Budgets> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -259,6 +354,19 @@ impl Budgets {
             return &mut self.of_others;
         }
         self.by_key.entry(key).or_default()
+    }
+
+    /// Gives back what an attempt took; a budget that is whole by that is forgotten.
+    fn give_back(&mut self, key: Key, now: Instant) {
+        match self.by_key.get_mut(&key) {
+            Some(budget) => {
+                budget.give_back(key.every());
+                if budget.is_whole(now) {
+                    self.by_key.remove(&key);
+                }
+            }
+            None => self.of_others.give_back(key.every()),
+        }
     }
 
     /// Forgets budgets that are whole again, once in a while, so that everybody is quick again after a guess.
@@ -328,6 +436,7 @@ impl KnownNetworks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
 
     fn ip(last: u32) -> IpAddr {
         IpAddr::V4((0x0A00_0000 + last).into())
@@ -414,8 +523,27 @@ mod tests {
         let (guard, now) = (GuessingGuard::default(), Instant::now());
         for _ in 0..1_000 {
             assert_eq!(guard.begin(attempt("a", 1), now), GuessVerdict::Now);
-            guard.succeeded(attempt("a", 1));
+            guard.succeeded(attempt("a", 1), now);
         }
+        assert!(guard.is_quiet());
+    }
+
+    #[tokio::test]
+    async fn wrong_tokens_wait_for_their_turn_and_one_that_was_right_does_not() {
+        let guard = GuessingGuard::default();
+        let from = ("test", ip(1));
+        let judged = |token: &'static [u8], is_right: bool| {
+            let look = async move { Ok::<_, ()>(is_right.then_some(7)) };
+            guard.judge_token(from, token, look).now_or_never()
+        };
+        assert_eq!(judged(b"right", true), Some(Ok(Some(7))));
+        let at_once = (0..BURST + 10).filter(|_| judged(b"wrong", false) == Some(Ok(None))).count();
+        assert!((BURST..BURST + 5).contains(&(at_once as u32)), "{at_once}: those beyond the budget wait");
+        assert_eq!(judged(b"other", true), None, "of any token");
+        assert_eq!(judged(b"right", true), Some(Ok(Some(7))));
+        // Once it is revoked it is as any other.
+        assert_eq!(judged(b"right", false), Some(Ok(None)));
+        assert_eq!(judged(b"right", true), None);
     }
 
     #[test]

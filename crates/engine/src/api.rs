@@ -113,6 +113,11 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 pub trait UnitsEstimator: Send + Sync {
     /// At least 1.
     fn units(&self, route: &Route, body: &Body) -> u32;
+
+    /// So many units one message may have on this route: what has more cannot be sent.
+    fn units_max(&self, _route: &Route) -> u32 {
+        u32::MAX
+    }
 }
 
 /// Makes the link behind which a person answers.
@@ -170,6 +175,8 @@ pub struct Draft {
     pub key: Option<store::IdempotencyKey>,
     /// Wait until it is solved.
     pub wait_solved: bool,
+    /// Noted in the audit trail together with the alert, if it is new: both are on record, or neither.
+    pub note: Option<store::Act>,
 }
 
 /// What became of a draft.
@@ -296,6 +303,9 @@ pub struct Report {
     pub reasons: BTreeMap<String, u64>,
     /// Answers by choice (or `other`).
     pub answers: BTreeMap<String, u64>,
+    /// People whose text has nothing in place of a placeholder, since they have no value and it has no
+    /// default; by placeholder.
+    pub missing_values: BTreeMap<String, u64>,
     /// Seconds from acceptance to the alert's terminal state for 50, 95, 99 % of the endpoints that are not
     /// excluded; absent until reached.
     pub times: Times,
@@ -304,11 +314,19 @@ pub struct Report {
     /// Seconds until everything planned is with the carriers, from the routes' limits and what is before it;
     /// absent if unknown.
     pub eta: Option<f64>,
-    /// When it was accepted; RFC 3339.
-    pub created: String,
     /// When it became final; RFC 3339.
     pub finished: Option<String>,
-    /// When this was true; RFC 3339.
+    /// From when until when it looks.
+    #[serde(flatten)]
+    pub moments: ReportMoments,
+}
+
+/// The moments of a report; RFC 3339.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ReportMoments {
+    /// When the alert was accepted.
+    pub created: String,
+    /// When the report was true.
     pub at: String,
 }
 
@@ -425,6 +443,8 @@ pub struct Forecast {
     pub channels: BTreeMap<String, u64>,
     /// Left out, by reason in words.
     pub excluded: BTreeMap<String, u64>,
+    /// People whose text would have nothing in place of a placeholder, by placeholder.
+    pub missing_values: BTreeMap<String, u64>,
     /// By route: endpoints, units, seconds, cost in minor units.
     pub routes: BTreeMap<String, RouteForecast>,
     /// Seconds until the last is with its carrier, as far as limits tell.

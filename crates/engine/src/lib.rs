@@ -14,7 +14,9 @@
 mod api;
 mod dispatch;
 mod messages;
+mod nearest;
 mod plan;
+mod privacy;
 mod record;
 pub mod report;
 mod run;
@@ -27,5 +29,6 @@ pub use api::*;
 pub use dispatch::{TextCache, without_values};
 pub use messages::{INTAKE_WAITING_MAX, MessageView, Messages, Steered, Unroutable};
 pub use placeholders::literal as literal_text;
+pub use privacy::{Erased, ForgetElsewhere, ForgottenPerson, PersonExport};
 pub use run::{Engine, GATEWAYS, Health, Question};
 pub use shared::{Leader, Node};

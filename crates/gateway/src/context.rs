@@ -6,8 +6,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use bus::{Bus, BusError};
-use net::Cores;
+use net::{Cores, OutboundPolicy};
 use records::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -52,6 +53,9 @@ pub struct GatewayContext {
     pub funds: Option<Arc<dyn Funds>>,
     /// What alerts consist of beside their texts; nothing by default: then edge routes have nothing to push.
     pub documents: Option<Arc<dyn AlertDocuments>>,
+    /// Whom to call for others than the operator; a reload may store another policy here. Public addresses
+    /// by default.
+    pub outbound: Arc<ArcSwap<OutboundPolicy>>,
     /// Signs what comes back by itself: addresses that replies go to. Empty by default.
     pub signing_key: Arc<[u8]>,
     /// What earlier processes left half done, found once for all routes.
@@ -72,6 +76,7 @@ impl GatewayContext {
             outbox: None,
             funds: None,
             documents: None,
+            outbound: Arc::default(),
             signing_key: Arc::default(),
             recovery,
         }

@@ -69,6 +69,11 @@ pub(crate) trait ChannelGateway: Send + Sync + 'static {
     fn units(_settings: &SettingsOf<Self>, _body: &Body) -> u32 {
         1
     }
+
+    /// So many of them one message may cost: what costs more cannot be sent.
+    fn units_max(_settings: &SettingsOf<Self>) -> u32 {
+        u32::MAX
+    }
 }
 
 /// The settings of a channel's routes.
@@ -120,6 +125,9 @@ pub trait Gateway: Send + Sync {
 
     /// The cost of one message of the route's rate, at least 1: its parts.
     fn units(&self, route: &AnyRoute, body: &Body) -> u32;
+
+    /// So many of them one message may cost: what costs more cannot be sent.
+    fn units_max(&self, route: &AnyRoute) -> u32;
 
     /// Starts a simulator of the far end: a real listener on a free port of this machine. Nothing where there
     /// is none.
@@ -210,6 +218,10 @@ impl<G: ChannelGateway> Gateway for G {
 
     fn units(&self, route: &AnyRoute, body: &Body) -> u32 {
         route.get::<SettingsOf<G>>().map_or(1, |settings| G::units(settings, body))
+    }
+
+    fn units_max(&self, route: &AnyRoute) -> u32 {
+        route.get::<SettingsOf<G>>().map_or(u32::MAX, G::units_max)
     }
 
     fn simulate(

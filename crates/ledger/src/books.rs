@@ -54,6 +54,16 @@ impl AccountId {
     }
 }
 
+impl AccountId {
+    /// The name, if it is the account of a client of ours.
+    pub fn name(&self) -> Option<&str> {
+        match self.kind {
+            KeyKind::Name => std::str::from_utf8(&self.octets).ok(),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for AccountId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = String::from_utf8_lossy(&self.octets);

@@ -50,6 +50,7 @@ pub mod tariff;
 pub mod tariff_spec;
 #[cfg(test)]
 mod tests;
+pub mod transfer;
 mod varint;
 
 pub use audit::audit;

@@ -369,7 +369,7 @@ impl Ledger {
 }
 
 /// Keeps other processes away from a folder, until the file is closed.
-fn lock(folder: &Path) -> Result<File, Refusal> {
+pub(crate) fn lock(folder: &Path) -> Result<File, Refusal> {
     use rustix::fs::{FlockOperation, flock};
     let path = folder.join("lock");
     let file = File::create(&path)?;

@@ -6,6 +6,7 @@
 //! - [`connect_sctp`], [`Listener::bind_sctp`], [`probe_sctp`]: SCTP, where the kernel has it.
 //! - [`Machine`]: the five verbs every protocol machine has.
 //! - [`AllowedIp`]: from where somebody may connect.
+//! - [`OutboundPolicy`]: which hosts are called for somebody who is not the operator.
 //! - [`Places`]: how many connections a door has, in all and by network.
 //! - [`Balancers`], [`read_client`]: clients behind a balancer.
 //! - [`Link`], [`drive`]: one task per connection reads all there is, feeds the machine, lets a [`Worker`]
@@ -16,11 +17,13 @@
 //! thread, not of the connection.
 
 mod allowed;
+mod certificate_names;
 mod cores;
 mod drive;
 mod link;
 mod listen;
 mod machine;
+mod outbound;
 mod places;
 mod proxied;
 mod sctp;
@@ -31,11 +34,13 @@ mod tests;
 mod tls;
 
 pub use allowed::AllowedIp;
+pub use certificate_names::is_named;
 pub use cores::Cores;
 pub use drive::{DriveEnd, Worker, drive, hang_up};
 pub use link::{Link, LinkProgress};
-pub use listen::{HANDSHAKE_MAX, Listener, ListenerLimits};
+pub use listen::{DoorLimits, HANDSHAKE_MAX, Listener, ListenerLimits};
 pub use machine::Machine;
+pub use outbound::{OutboundPolicy, OutboundRefusal, OutboundTarget};
 pub use places::{ConnectionPlace, DescriptorBudget, NoPlace, Places, network_of};
 pub use proxied::{Balancers, read_client};
 pub use sctp::{
@@ -43,4 +48,4 @@ pub use sctp::{
     sctp_addresses,
 };
 pub use stream::{ConnectError, Stream, connect};
-pub use tls::{TlsClient, TlsClientSettings, TlsError, TlsServer, TlsServerSettings};
+pub use tls::{TlsClient, TlsClientSettings, TlsError, TlsIdentity, TlsServer, TlsServerSettings};

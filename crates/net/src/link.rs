@@ -53,6 +53,11 @@ impl Link {
         &self.stream
     }
 
+    /// The stream, for who goes on with it otherwise (STARTTLS). What waits is not written any more.
+    pub fn into_stream(self) -> Stream {
+        self.stream
+    }
+
     /// Nothing waits to be written.
     pub fn is_empty(&self) -> bool {
         self.output.is_empty()

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use metrics::Counter;
 use rustix::net::{SocketFlags, acceptfrom_with};
 use std::os::fd::{AsFd, OwnedFd};
 use tokio::io::unix::AsyncFd;
@@ -19,9 +20,39 @@ use crate::{Cores, MessageFraming, SctpStream, Stream, TlsServer, sctp};
 /// A TLS handshake that takes longer is given up.
 pub const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// Connections the system keeps waiting for `accept`.
-const BACKLOG: u32 = 1024;
+const BACKLOG: u32 = 4096;
 /// After an error of `accept` (no file descriptors left, mostly) wait so long before the next.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Connections of a door, as its configuration says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DoorLimits {
+    /// At once; at least 1. One more takes the place of a waiting one, or is closed.
+    pub connections_max: usize,
+    /// At once of one address (in IPv6: of its first 64 bits); at least 1.
+    pub connections_per_address_max: usize,
+    /// Balancers whose connections begin with a PROXY header.
+    pub balancers: Balancers,
+}
+
+impl DoorLimits {
+    /// So many connections, a part of them from one address, and no balancer.
+    pub fn new(connections_max: usize, connections_per_address_max: usize) -> DoorLimits {
+        DoorLimits { connections_max, connections_per_address_max, balancers: Balancers::default() }
+    }
+
+    /// The key of a limit that admits nobody.
+    pub fn problem(&self) -> Option<(&'static str, &'static str)> {
+        let limits = [
+            ("connections_max", self.connections_max),
+            ("connections_per_address_max", self.connections_per_address_max),
+        ];
+        limits
+            .into_iter()
+            .find(|(_, max)| *max == 0)
+            .map(|(key, _)| (key, "0 admits no connection; at least 1"))
+    }
+}
 
 /// Who may connect, and how often at a time.
 #[derive(Debug, Clone)]
@@ -30,13 +61,28 @@ pub struct ListenerLimits {
     pub places: Arc<Places>,
     /// Balancers whose connections begin with a PROXY header.
     pub balancers: Balancers,
+    /// Counts connections without a place.
+    refused: Counter,
 }
 
 impl ListenerLimits {
     /// So many connections, from wherever they are.
     pub fn of(connections_max: usize) -> ListenerLimits {
         let places = Places::new(connections_max, connections_max, DescriptorBudget::unlimited());
-        ListenerLimits { places, balancers: Balancers::default() }
+        ListenerLimits { places, balancers: Balancers::default(), refused: Counter::noop() }
+    }
+
+    /// Those of a door, within the descriptors of all doors. `door` is its name in the metric.
+    pub fn of_door(
+        door: &'static str,
+        limits: DoorLimits,
+        descriptors: Arc<DescriptorBudget>,
+    ) -> ListenerLimits {
+        ListenerLimits {
+            places: Places::new(limits.connections_max, limits.connections_per_address_max, descriptors),
+            balancers: limits.balancers,
+            refused: metrics::counter!("campanile_connections_refused_total", "door" => door),
+        }
     }
 }
 
@@ -120,6 +166,7 @@ impl Listener {
             let place = match self.place(peer) {
                 Ok(place) => place,
                 Err(why) => {
+                    self.admission.refused.increment(1);
                     tracing::debug!(%peer, %why, "a connection is closed");
                     continue;
                 }
@@ -129,7 +176,9 @@ impl Listener {
             cores.spawn_on(cores.next(), async move {
                 let prepared = tokio::select! {
                     prepared = accepted.prepare(tls, peer, has_header.then_some(&place)) => prepared,
-                    () = place.sent_out() => Err(io::Error::other("it made room for another one of its network")),
+                    () = place.sent_out() => {
+                        return tracing::debug!(%peer, "a connection made room for another one of its network");
+                    }
                 };
                 match prepared {
                     Ok((stream, client)) => each(stream, client, place).await,
@@ -140,7 +189,7 @@ impl Listener {
     }
 
     fn place(&self, peer: SocketAddr) -> Result<ConnectionPlace, NoPlace> {
-        let ListenerLimits { places, balancers } = &self.admission;
+        let ListenerLimits { places, balancers, .. } = &self.admission;
         let now = Instant::now();
         if balancers.holds(peer) {
             places.enter_balancer(peer.ip(), now)

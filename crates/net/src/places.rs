@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -25,17 +25,18 @@ pub fn network_of(ip: IpAddr) -> IpAddr {
 }
 
 /// Descriptors that all doors together may use for connections, so that the rest is there for carriers, store
-/// and bus.
+/// and bus. When they are used up, a waiting connection of the largest crowd at any door makes room.
 #[derive(Debug)]
 pub struct DescriptorBudget {
     open: AtomicUsize,
     max: usize,
+    doors: Mutex<Vec<Weak<Places>>>,
 }
 
 impl DescriptorBudget {
     /// A budget of `max` connections.
     pub fn new(max: usize) -> Arc<DescriptorBudget> {
-        Arc::new(DescriptorBudget { open: AtomicUsize::new(0), max })
+        Arc::new(DescriptorBudget { open: AtomicUsize::new(0), max, doors: Mutex::default() })
     }
 
     /// A budget that is never used up.
@@ -43,8 +44,29 @@ impl DescriptorBudget {
         DescriptorBudget::new(usize::MAX)
     }
 
-    fn is_used_up(&self) -> bool {
-        self.open.load(Ordering::Relaxed) >= self.max
+    /// Has a waiting connection make room if the descriptors are used up; false if none waits at any door.
+    /// Locks one door at a time, so that doors never wait for each other.
+    fn has_room(&self, now: Instant) -> bool {
+        if self.open.load(Ordering::Relaxed) < self.max {
+            return true;
+        }
+        let doors: Vec<Arc<Places>> = self.doors().iter().filter_map(Weak::upgrade).collect();
+        let mut crowds: Vec<(usize, IpAddr, &Arc<Places>)> = doors
+            .iter()
+            .filter_map(|door| door.lock().largest().map(|(network, size)| (size, network, door)))
+            .collect();
+        crowds.sort_by_key(|(size, ..)| std::cmp::Reverse(*size));
+        crowds.into_iter().any(|(_, network, door)| door.lock().send_out(network, now))
+    }
+
+    fn doors(&self) -> MutexGuard<'_, Vec<Weak<Places>>> {
+        self.doors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enlist(&self, door: &Arc<Places>) {
+        let mut doors = self.doors();
+        doors.retain(|door| door.strong_count() > 0);
+        doors.push(Arc::downgrade(door));
     }
 }
 
@@ -94,21 +116,26 @@ struct NetworkPlaces {
 }
 
 /// What a connection and its door both see.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     is_waiting: AtomicBool,
+    is_sent_out: AtomicBool,
     sent_out: Notify,
 }
 
 impl Places {
-    /// At most `max` connections, and at most `of_network_max` of one network; both at least one.
+    /// At most `max` connections, and at most `of_network_max` of one network, which is never more than three
+    /// quarters of what the descriptors allow; both at least one.
     pub fn new(max: usize, of_network_max: usize, descriptors: Arc<DescriptorBudget>) -> Arc<Places> {
-        Arc::new(Places {
+        let of_descriptors = descriptors.max / 4 * 3;
+        let places = Arc::new(Places {
             inner: Mutex::default(),
             max: max.max(1),
-            of_network_max: of_network_max.clamp(1, max.max(1)),
+            of_network_max: of_network_max.min(max).min(of_descriptors).max(1),
             descriptors,
-        })
+        });
+        places.descriptors.enlist(&places);
+        places
     }
 
     /// Takes a place, in which the connection waits at first. Another's connection is sent out if it has to
@@ -140,11 +167,15 @@ impl Places {
         is_balancer: bool,
         now: Instant,
     ) -> Result<ConnectionPlace, NoPlace> {
+        if !self.descriptors.has_room(now) && !self.lock().send_out(network, now) {
+            return Err(NoPlace::OfDoor);
+        }
         let mut inner = self.lock();
         self.make_room(&mut inner, network, is_balancer, now)?;
         let number = inner.next;
         inner.next += 1;
-        let state = Arc::new(State { is_waiting: AtomicBool::new(true), sent_out: Notify::new() });
+        let state = Arc::new(State::default());
+        state.is_waiting.store(true, Ordering::Relaxed);
         inner.by_number.insert(number, Arc::clone(&state));
         let places = inner.networks.entry(network).or_default();
         places.is_balancer |= is_balancer;
@@ -166,14 +197,12 @@ impl Places {
         if is_crowded {
             return if inner.send_out(network, now) { Ok(()) } else { Err(NoPlace::OfNetwork) };
         }
-        if inner.by_number.len() < self.max && !self.descriptors.is_used_up() {
+        if inner.by_number.len() < self.max {
             return Ok(());
         }
-        // Of all networks the one with the most connections.
-        let largest =
-            inner.networks.iter().max_by_key(|(_, of)| of.numbers.len()).map(|(network, _)| *network);
+        let largest = inner.largest();
         let has_room =
-            largest.is_some_and(|largest| inner.send_out(largest, now)) || inner.send_out(network, now);
+            largest.is_some_and(|(largest, _)| inner.send_out(largest, now)) || inner.send_out(network, now);
         if has_room { Ok(()) } else { Err(NoPlace::OfDoor) }
     }
 
@@ -183,6 +212,12 @@ impl Places {
 }
 
 impl Occupancy {
+    /// Of all networks the one with the most connections, and how many those are.
+    fn largest(&self) -> Option<(IpAddr, usize)> {
+        let sizes = self.networks.iter().map(|(network, of)| (*network, of.numbers.len()));
+        sizes.max_by_key(|(_, size)| *size)
+    }
+
     /// Sends out a network's oldest connection that waits.
     fn send_out(&mut self, network: IpAddr, now: Instant) -> bool {
         let Some(places) = self.networks.get_mut(&network) else { return false };
@@ -197,6 +232,7 @@ impl Occupancy {
             return false;
         };
         if let Some(state) = self.by_number.get(&oldest) {
+            state.is_sent_out.store(true, Ordering::Relaxed);
             state.sent_out.notify_one();
         }
         self.leave(oldest, network);
@@ -237,6 +273,11 @@ impl ConnectionPlace {
     /// Resolves when the connection has to make room for another: it is to be closed.
     pub async fn sent_out(&self) {
         self.state.sent_out.notified().await;
+    }
+
+    /// The connection has to make room, for who looks instead of waiting.
+    pub fn is_sent_out(&self) -> bool {
+        self.state.is_sent_out.load(Ordering::Relaxed)
     }
 
     /// Counts the connection for the client that a balancer named.
@@ -326,13 +367,15 @@ mod tests {
     #[test]
     fn the_doors_together_keep_within_the_descriptors_that_there_are() {
         let (budget, now) = (DescriptorBudget::new(2), Instant::now());
+        // Of two descriptors one network has one at a door.
         let doors = [(); 2].map(|()| Places::new(10, 10, Arc::clone(&budget)));
         let first = doors[0].enter(ip(1), now).unwrap();
         let second = doors[1].enter(ip(1), now).unwrap();
         second.set_busy();
-        assert_eq!(doors[1].enter(ip(2), now).unwrap_err(), NoPlace::OfDoor, "nobody waits at this door");
-        let third = doors[0].enter(ip(2), now).unwrap();
-        assert!(is_sent_out(&first));
+        let third = doors[1].enter(ip(2), now).unwrap();
+        assert!(first.is_sent_out() && is_sent_out(&first), "what waits at one door makes room for another");
+        third.set_busy();
+        assert_eq!(doors[0].enter(ip(2), now).unwrap_err(), NoPlace::OfDoor, "nobody waits at any door");
         drop((first, second, third));
         assert_eq!(budget.open.load(Ordering::Relaxed), 0);
     }

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
-use crate::{SctpStream, TlsClient, TlsServer};
+use crate::{SctpStream, TlsClient, TlsServer, certificate_names};
 
 /// A TCP connection with `TCP_NODELAY`, TLS over one, or an SCTP association.
 #[derive(Debug)]
@@ -109,6 +109,14 @@ impl Stream {
             Stream::TlsServer(tls) => Some(tls.get_ref().0),
             Stream::Sctp(_) => None,
         }
+    }
+
+    /// The names in the certificate that the client of a TLS connection showed; nothing if it showed none, or
+    /// was not asked for one.
+    pub fn client_names(&self) -> Option<Vec<String>> {
+        let Stream::TlsServer(tls) = self else { return None };
+        let chain = tls.get_ref().1.peer_certificates()?;
+        chain.first().map(|own| certificate_names::names(own))
     }
 
     /// Our own end.

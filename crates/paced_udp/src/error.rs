@@ -36,7 +36,7 @@ impl fmt::Display for PacedUdpError {
             PacedUdpError::Option { name, why } => write!(out, "{name}: {why}"),
             PacedUdpError::NoAnswer { peer, within } => write!(
                 out,
-                "no answer from {peer} within {} s: start `campanile udp receive` there, with the same key; nothing was sent",
+                "nobody answered at {peer} within {} s: start `campanile udp receive` there, with the same key; nothing was sent",
                 within.as_secs()
             ),
             PacedUdpError::Refused { peer, why } => write!(out, "{peer} refused: {why}"),

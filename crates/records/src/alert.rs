@@ -2,6 +2,9 @@ use crate::{AlertId, AlertNo, ChannelNumber, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Beginning of a note that stays with an alert to its end, whatever else is to be noted.
+pub const BUS_LOST: &str = "The bus was lost";
+
 /// What one sender wants known, as accepted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Alert {
@@ -25,6 +28,21 @@ pub struct Alert {
     pub origin: Origin,
     /// Why it is in its state, where there is something to say.
     pub note: String,
+}
+
+impl Alert {
+    /// Notes why it is in its state, or that there is nothing to say. What is to be known to the end stays.
+    pub fn set_note(&mut self, note: &str) {
+        self.note = noted(&self.note, note);
+    }
+}
+
+fn noted(before: &str, note: &str) -> String {
+    match before.find(BUS_LOST).map(|at| &before[at..]) {
+        Some(lasting) if note.is_empty() => lasting.to_owned(),
+        Some(lasting) => format!("{note}. {lasting}"),
+        None => note.to_owned(),
+    }
 }
 
 /// The way an alert came in.
@@ -331,4 +349,23 @@ pub enum CallbackEvent {
     Answer,
     /// It is over.
     Done,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BUS_LOST, noted};
+
+    #[test]
+    fn a_note_of_a_lost_bus_stays_whatever_is_noted_behind_it() {
+        let lost = format!("{BUS_LOST} at noon");
+        for (before, note, after) in [
+            ("", "its time ran out", "its time ran out".to_owned()),
+            ("its time ran out", "", String::new()),
+            (&lost, "", lost.clone()),
+            (&lost, "cancelled", format!("cancelled. {lost}")),
+            (&format!("cancelled. {lost}"), "its time ran out", format!("its time ran out. {lost}")),
+        ] {
+            assert_eq!(noted(before, note), after, "{before:?} {note:?}");
+        }
+    }
 }

@@ -19,6 +19,7 @@ mod message;
 mod notice;
 mod outcome;
 mod recipient;
+mod redacted;
 mod roster;
 mod route;
 mod segment;
@@ -26,11 +27,13 @@ mod share;
 mod text_topic;
 mod time;
 mod topics;
+mod trouble;
 
 pub use account::{Account, Role, Token};
 pub use alert::{
-    Alert, AlertRequest, AlertState, AreaRequest, Attachment, AudienceEntry, CallbackEvent, CallbackRequest,
-    ChannelTexts, Choice, Mode, OnUnknown, Origin, OwnText, Priority, Strategy, Terminal, Texts,
+    Alert, AlertRequest, AlertState, AreaRequest, Attachment, AudienceEntry, BUS_LOST, CallbackEvent,
+    CallbackRequest, ChannelTexts, Choice, Mode, OnUnknown, Origin, OwnText, Priority, Strategy, Terminal,
+    Texts,
 };
 pub use batch::{AttemptResultRef, OutcomeBatch};
 pub use bill::{Bill, BillItem, Funding, Unpaid};
@@ -49,6 +52,7 @@ pub use outcome::{
     ReceiptState, decode_outcomes, edge_key, encode_outcomes, mail_key,
 };
 pub use recipient::{Device, Position, QuietHours, Recipient};
+pub use redacted::Redacted;
 pub use roster::{Person, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry, RosterMessage, RosterSheet};
 pub use route::{Lane, NodeHealth, Route, RouteHealth};
 pub use segment::{Body, Content, Entry, SEGMENT_OCTETS_MAX, SEGMENT_SECONDS_MAX, Segment};
@@ -60,6 +64,7 @@ pub use topics::{
     RATES_GRANTED, ROUTES, TOLD_TAIL, answers_topic, client_topic, decode_accepted, encode_accepted,
     health_key, health_of, segment_topic,
 };
+pub use trouble::{ServerTrouble, TroubleTracker};
 
 /// Why bytes could not be read as a noun. Such bytes come from our own log, so this means damage
 /// or a newer version, never a peer's mistake.

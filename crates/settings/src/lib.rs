@@ -13,11 +13,15 @@
 //! one; a crate adds those of its own types by [`words!`] and [`text_format!`], and for types of other crates
 //! by a format beside the type: `version: Version as SmppVersion = Version::V3_4`.
 //!
+//! A key of type [`Secret`] has a twin that names a file: `password_file` beside `password`
+//! ([`read_secret_files`]).
+//!
 //! A table may be read by several sections, such as a `[[route]]` by the keys of all routes and by those of
 //! its channel. Each reads its keys ([`Section::read_keys`]); the code that opened the table refuses keys
 //! that are in none of them ([`Table::refuse_unknown`]). [`SectionType`] and [`AnySection`] are for lists of
 //! sections whose types differ.
 
+mod address;
 mod any;
 mod format;
 pub mod manual;
@@ -26,11 +30,13 @@ mod node;
 mod outline;
 mod problem;
 mod secret;
+mod secret_files;
 mod section;
 #[cfg(test)]
 mod tests;
 mod values;
 
+pub use address::socket_address;
 pub use any::{AnySection, SectionType};
 pub use format::{Section, Table, ValueFormat, format_one_of, read_one_of, read_parsed, read_text};
 pub use nearest::nearest;
@@ -38,4 +44,5 @@ pub use node::{Node, NodeValue, TableEntry, join, overlay, parse, places};
 pub use outline::{AllowedWord, KeyDoc, Outline, Schema, Variant};
 pub use problem::{Place, Problems, SettingsProblem};
 pub use secret::Secret;
+pub use secret_files::{SecretFiles, SecretSources, read_secret_files};
 pub use values::{format_duration, format_text, parse_duration};

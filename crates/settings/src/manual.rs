@@ -168,7 +168,7 @@ impl Manual {
             (_, None, Some(default)) => default,
             (_, None, None) => "",
         };
-        let mut doc = key.doc.trim_end().to_owned();
+        let mut doc = documentation(key);
         if let Some(words) = key.schema.words()
             && words.iter().any(|word| !doc.contains(&format!("\"{}\"", word.word)))
         {
@@ -188,6 +188,15 @@ impl Manual {
         }
         self.line(&format!("{}{} = {shown}", if is_on { "" } else { "#" }, key.name));
     }
+}
+
+/// A key's doc comment, and of a secret the name of its twin.
+fn documentation(key: &KeyDoc) -> String {
+    let mut doc = key.doc.trim_end().to_owned();
+    if key.schema.is_secret() {
+        write!(doc, " Or `{}_file`: a file that holds it.", key.name).ok();
+    }
+    doc
 }
 
 /// Paragraphs and list items of a doc comment, each in one line.
@@ -292,7 +301,7 @@ fn row(text: &mut String, before: &str, key: &KeyDoc) {
         (_, None, Some(default)) => format!("`{default}`"),
         (_, None, None) => "none".to_owned(),
     };
-    let doc = paragraphs(key.doc).join(" ");
+    let doc = paragraphs(&documentation(key)).join(" ");
     let cells = [format!("`{before}{}`", key.name), key.schema.in_words(), default, doc];
     let cells = cells.map(|cell| cell.replace('|', "\\|"));
     writeln!(text, "| {} |", cells.join(" | ")).ok();

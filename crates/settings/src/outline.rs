@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 pub enum Schema {
     /// A value in one piece, in words: `whole number`.
     Plain(&'static str),
+    /// A text that no log shows. Its key has a twin that names a file.
+    Secret,
     /// One of some words.
     Words(Vec<AllowedWord>),
     /// Several of the same.
@@ -120,8 +122,13 @@ impl Schema {
         match self {
             Schema::Table(outline) => Some(outline()),
             Schema::List(item) => item.section(),
-            Schema::Plain(_) | Schema::Words(_) => None,
+            Schema::Plain(_) | Schema::Secret | Schema::Words(_) => None,
         }
+    }
+
+    /// It is a secret.
+    pub fn is_secret(&self) -> bool {
+        matches!(self, Schema::Secret)
     }
 
     /// The words that it, or its items, are taken from.
@@ -129,7 +136,7 @@ impl Schema {
         match self {
             Schema::Words(words) => Some(words),
             Schema::List(item) => item.words(),
-            Schema::Plain(_) | Schema::Table(_) => None,
+            Schema::Plain(_) | Schema::Secret | Schema::Table(_) => None,
         }
     }
 
@@ -137,6 +144,7 @@ impl Schema {
     pub fn in_words(&self) -> String {
         match self {
             Schema::Plain(words) => (*words).to_owned(),
+            Schema::Secret => "text, kept out of logs".to_owned(),
             Schema::Words(words) => {
                 let quoted: Vec<String> = words.iter().map(|word| format!("`\"{}\"`", word.word)).collect();
                 match quoted.split_last() {

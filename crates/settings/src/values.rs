@@ -23,7 +23,7 @@ crate::text_format! {
 
 crate::text_format! {
     own SocketAddr: "address and port such as `\"127.0.0.1:8080\"`",
-    |text| text.parse().map_err(|_| format!("{text:?} is not address:port, such as 127.0.0.1:8080")),
+    crate::address::socket_address,
     SocketAddr::to_string
 }
 
@@ -61,7 +61,7 @@ impl ValueFormat for Secret {
     }
 
     fn schema() -> Schema {
-        Schema::Plain("text, kept out of logs")
+        Schema::Secret
     }
 }
 

@@ -1,4 +1,4 @@
-use crate::StoreError;
+use crate::{Act, StoreError};
 use futures_util::future::BoxFuture;
 use records::{Alert, AlertId, AlertNo, AlertState, EndpointNo, Lane, Mode, RosterBlock, Timestamp};
 
@@ -15,6 +15,14 @@ pub trait Alerts {
         &'a self,
         alert: Alert,
         key: Option<IdempotencyKey>,
+    ) -> BoxFuture<'a, Result<Accepted, StoreError>>;
+    /// The same; `act`, with the alert's id as its object, is noted in the audit trail in the same
+    /// transaction if the alert is new.
+    fn accept_noted_alert<'a>(
+        &'a self,
+        alert: Alert,
+        key: Option<IdempotencyKey>,
+        act: Act,
     ) -> BoxFuture<'a, Result<Accepted, StoreError>>;
     /// By its outside id.
     fn alert<'a>(&'a self, account: &'a str, id: AlertId)
@@ -109,6 +117,27 @@ pub struct IdempotencyKey {
     pub key: String,
     /// SHA-256 of the body (and of what else decides its meaning).
     pub body_hash: [u8; 32],
+    /// Whose it is.
+    pub of: KeyOwner,
+}
+
+impl IdempotencyKey {
+    /// The token of a key's row: empty for one of the whole account.
+    pub(crate) fn token<'a>(&self, alert: &'a Alert) -> &'a str {
+        match self.of {
+            KeyOwner::Token => &alert.token,
+            KeyOwner::Account => "",
+        }
+    }
+}
+
+/// Whose an idempotency key is: who else sends the same one means the same alert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyOwner {
+    /// The token's that submits the alert: a client chose it.
+    Token,
+    /// The whole account's: the server made it of what the alert is, such as a CAP message.
+    Account,
 }
 
 /// What [`Alerts::accept_alert`] did.

@@ -8,6 +8,11 @@ pub enum StoreError {
         /// What contradicts.
         why: String,
     },
+    /// An act cannot be noted in the audit trail, so it was not done.
+    NotNoted {
+        /// The database's words.
+        why: String,
+    },
     /// The database refused, in its words.
     Database {
         /// What was tried, and the words.
@@ -39,6 +44,11 @@ impl std::fmt::Display for StoreError {
                 f.write_str("the disk is full: nothing was changed; free some room and try again")
             }
             StoreError::Conflict { why } => f.write_str(why),
+            StoreError::NotNoted { why } => write!(
+                f,
+                "the act cannot be noted in the audit trail, so it was not done: {why}; see that the database can be \
+                 written, and try again"
+            ),
             StoreError::Database { why } => write!(f, "the database refused: {why}"),
             StoreError::Damaged { what } => write!(f, "a stored row is damaged: {what}"),
             StoreError::Fenced { lease } => {

@@ -13,7 +13,10 @@
 //! - No index on random keys: carrier ids live in the engine's log-backed map.
 
 mod alerts;
-mod audit;
+mod attachment_sweep;
+mod attachments;
+mod attributes;
+pub mod audit;
 #[cfg(test)]
 mod conformance;
 mod deliveries;
@@ -26,16 +29,22 @@ pub mod media;
 mod observers;
 mod opt_outs;
 pub mod postgres;
+mod privacy;
 mod recipients;
 pub mod rule;
 mod spool;
+pub mod spreadsheet;
 pub mod sqlite;
 mod staged;
+mod stops;
 mod tokens;
 mod visible;
 
-pub use alerts::{Accepted, Alerts, IdempotencyKey};
-pub use audit::{Act, Audit};
+pub use alerts::{Accepted, Alerts, IdempotencyKey, KeyOwner};
+pub use attachment_sweep::sweep_attachments;
+pub use attachments::{Attachments, FILES_MAX, ForgottenFiles, NAMED_KEPT_S, OwnedFile, UploadRoom};
+pub use attributes::unused_attributes;
+pub use audit::{Act, Audit, AuditEntry, AuditKey, AuditSearch};
 pub use deliveries::{Deliveries, Fold, FoldedBlock};
 pub use error::StoreError;
 pub use groups::Groups;
@@ -43,7 +52,9 @@ pub use leases::{Fence, HeldLease, Holder, LeaseTaken, Leases};
 pub use ledger_log::{Appended, LedgerBlock, LedgerHold, LedgerIdentity, LedgerLog, NewLedgerBlock};
 pub use observers::Observers;
 pub use opt_outs::{OptOut, OptOuts};
+pub use privacy::{ErasedRecord, PendingErasure, Privacy, StopOf};
 pub use recipients::{ImportNo, Recipients};
+pub use stops::{ForgottenStop, OptOutSet, STOP_HASH_OCTETS, StopHash, StopHasher};
 pub use tokens::Tokens;
 
 use futures_util::future::BoxFuture;
@@ -51,7 +62,19 @@ use std::sync::Arc;
 
 /// Everything a store is. One value, shared by doors and engine.
 pub trait Store:
-    Recipients + Groups + OptOuts + Alerts + Deliveries + Tokens + Observers + Audit + Leases + Send + Sync
+    Recipients
+    + Groups
+    + OptOuts
+    + Alerts
+    + Attachments
+    + Deliveries
+    + Tokens
+    + Observers
+    + Audit
+    + Privacy
+    + Leases
+    + Send
+    + Sync
 {
     /// The same store, in which every transaction that writes asks first whether the lease is still held at
     /// this epoch; once it is not, each fails with [`StoreError::Fenced`] and changes nothing.
@@ -59,6 +82,17 @@ pub trait Store:
     /// Who this store is: made with the first migration, another for each database. What belongs to it (a
     /// bus) can be told by it.
     fn house(&self) -> BoxFuture<'_, Result<uuid::Uuid, StoreError>>;
+    /// The id that this store and its bus share; nothing: it never had a bus that knew it.
+    fn pair(&self) -> BoxFuture<'_, Result<Option<uuid::Uuid>, StoreError>>;
+    /// Takes over the id of the pair. Done twice it is done once.
+    fn set_pair(&self, pair: uuid::Uuid) -> BoxFuture<'_, Result<(), StoreError>>;
+    /// What is wrong with the server behind the store now. A file of this machine has no server.
+    fn trouble(&self) -> Option<records::ServerTrouble> {
+        None
+    }
+    /// The key of the hashes by which stops of forgotten people are known: a secret of the installation,
+    /// which is not in the database. The first one that is set holds.
+    fn set_stop_key(&self, key: [u8; 32]);
     /// The log of a ledger that all processes with this store share. None: the store is one process's own.
     fn ledger_log(&self) -> Option<Arc<dyn LedgerLog>>;
     /// Moves what is in the write-ahead log where it belongs, and closes; for an orderly end.

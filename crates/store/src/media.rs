@@ -16,6 +16,8 @@ use tokio::io::AsyncWriteExt;
 const ID_CHARS: usize = 64;
 /// What a file is called until it is whole.
 const UNFINISHED: &str = ".coming-";
+/// What a file is called while it is removed.
+const GOING: &str = ".going-";
 /// What came to no end is removed after so long.
 const UNFINISHED_KEPT: Duration = Duration::from_secs(86_400);
 
@@ -25,7 +27,7 @@ pub struct Media {
     folder: PathBuf,
 }
 
-/// A file that is coming. Dropped before [`Writing::finish`], it is forgotten.
+/// A file that is coming. Dropped before [`Writing::place`], it is forgotten.
 #[derive(Debug)]
 pub struct Writing {
     file: File,
@@ -75,50 +77,119 @@ impl Media {
         is_id.then(|| self.folder.join(id))
     }
 
-    /// Octets of a file that is about to be used, if it is there: from now on it is kept as if it came now.
+    /// Octets of a file, if it is there.
     ///
     /// # Errors
     /// The disk's.
-    pub fn keep(&self, id: &str) -> io::Result<Option<u64>> {
+    pub fn size(&self, id: &str) -> io::Result<Option<u64>> {
         let Some(path) = self.path(id) else { return Ok(None) };
-        match fs::File::options().write(true).open(path) {
-            Ok(file) => {
-                file.set_modified(SystemTime::now())?;
-                Ok(Some(file.metadata()?.len()))
-            }
+        match fs::metadata(path) {
+            Ok(metadata) => Ok(Some(metadata.len())),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Removes what came, and was [kept](Media::keep), before `before`; says how many files.
+    /// Octets that are free on the disk of the folder, for who is not its administrator.
     ///
     /// # Errors
     /// The disk's.
-    pub fn remove_before(&self, before: SystemTime) -> io::Result<usize> {
-        let mut removed = 0;
+    pub fn free(&self) -> io::Result<u64> {
+        // Until the first file comes there may be no folder, but there is one above it.
+        let there = self.folder.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
+        let disk = rustix::fs::statvfs(there)?;
+        Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+
+    /// Files that came before `before`: those that are whole, and those that came to no end within a day.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn older(&self, before: SystemTime) -> io::Result<OldFiles> {
+        let mut old = OldFiles::default();
         let entries = match fs::read_dir(&self.folder) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(old),
             entries => entries?,
         };
         for entry in entries {
             let entry = entry?;
             let name = entry.file_name();
-            let name = name.to_str().unwrap_or_default();
-            let limit = if name.starts_with(UNFINISHED) {
-                before.max(SystemTime::now() - UNFINISHED_KEPT)
-            } else if self.path(name).is_some() {
-                before
-            } else {
+            let Some(name) = name.to_str() else { continue };
+            let is_unfinished = name.starts_with(UNFINISHED) || name.starts_with(GOING);
+            if !is_unfinished && self.path(name).is_none() {
                 // Not ours.
                 continue;
-            };
+            }
+            let limit = if is_unfinished { before.max(SystemTime::now() - UNFINISHED_KEPT) } else { before };
             if entry.metadata()?.modified()? < limit {
-                fs::remove_file(entry.path())?;
-                removed += 1;
+                let list = if is_unfinished { &mut old.unfinished } else { &mut old.whole };
+                list.push(name.to_owned());
             }
         }
-        Ok(removed)
+        Ok(old)
+    }
+
+    /// Takes a file away, so that [`Going::remove`] or [`Going::restore`] can follow once it is known whether
+    /// anybody has it: who brings it again meanwhile finds it in its place, or brings it there. Nothing if
+    /// there is no such file.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn take_away(&self, id: &str) -> io::Result<Option<Going>> {
+        let Some(path) = self.path(id) else { return Ok(None) };
+        let aside = self.folder.join(format!("{GOING}{}", uuid::Uuid::now_v7()));
+        match fs::rename(&path, &aside) {
+            Ok(()) => Ok(Some(Going { path, aside })),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes a file that came to no end.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn remove_unfinished(&self, name: &str) -> io::Result<()> {
+        match fs::remove_file(self.folder.join(name)) {
+            // Another process was quicker.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            done => done,
+        }
+    }
+}
+
+/// Names of files that [`Media::older`] found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OldFiles {
+    /// Ids of whole files.
+    pub whole: Vec<String>,
+    /// Names of files that came to no end.
+    pub unfinished: Vec<String>,
+}
+
+/// A file that is about to be removed.
+#[derive(Debug)]
+pub struct Going {
+    path: PathBuf,
+    aside: PathBuf,
+}
+
+impl Going {
+    /// For good.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn remove(self) -> io::Result<()> {
+        fs::remove_file(self.aside)
+    }
+
+    /// Somebody has it after all.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn restore(self) -> io::Result<()> {
+        // Over the same octets, if they were brought again.
+        fs::rename(self.aside, self.path)
     }
 }
 
@@ -138,19 +209,31 @@ impl Writing {
         self.size
     }
 
-    /// The file is whole: it is on disk, under its id, when this is answered.
+    /// The id that the file will have, if nothing more is written to it.
+    pub fn id(&self) -> String {
+        self.hash.finalize().to_hex().to_string()
+    }
+
+    /// The file is whole, and its octets are on disk when this is answered; it has no place yet.
     ///
     /// # Errors
     /// The disk's; then the file is lost.
-    pub async fn finish(mut self) -> io::Result<Stored> {
+    pub async fn end(&mut self) -> io::Result<Stored> {
         self.file.flush().await?;
         self.file.sync_all().await?;
-        let stored = Stored { id: self.hash.finalize().to_hex().to_string(), size: self.size };
+        Ok(Stored { id: self.hash.finalize().to_hex().to_string(), size: self.size })
+    }
+
+    /// Gives a file that was [ended](Writing::end) its place: it is on disk, under its id, when this is
+    /// answered.
+    ///
+    /// # Errors
+    /// The disk's; then the file is lost.
+    pub async fn place(mut self, stored: &Stored) -> io::Result<()> {
         // Over the same octets, if they were there.
         tokio::fs::rename(&self.path, self.folder.join(&stored.id)).await?;
         self.is_over = true;
-        File::open(&self.folder).await?.sync_all().await?;
-        Ok(stored)
+        File::open(&self.folder).await?.sync_all().await
     }
 }
 
@@ -172,49 +255,76 @@ mod tests {
         names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
+    async fn put(media: &Media, octets: &[u8]) -> Stored {
+        let mut writing = media.begin().await.unwrap();
+        for octet in octets.chunks(2) {
+            writing.write(octet).await.unwrap();
+        }
+        let stored = writing.end().await.unwrap();
+        writing.place(&stored).await.unwrap();
+        stored
+    }
+
     #[tokio::test]
     async fn the_same_file_is_there_once_and_what_broke_off_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let media = Media::at(&folder.path().join("media"));
+        assert!(media.free().unwrap() > 0, "the folder is not there yet, its disk is");
         for _ in 0..2 {
-            let mut writing = media.begin().await.unwrap();
-            writing.write(b"to").await.unwrap();
-            writing.write(b"ne").await.unwrap();
-            let stored = writing.finish().await.unwrap();
+            let stored = put(&media, b"tone").await;
             assert_eq!(stored, Stored { id: blake3::hash(b"tone").to_hex().to_string(), size: 4 });
-            assert_eq!(media.keep(&stored.id).unwrap(), Some(4));
+            assert_eq!(media.size(&stored.id).unwrap(), Some(4));
             assert_eq!(fs::read(media.path(&stored.id).unwrap()).unwrap(), b"tone");
         }
         let mut broken = media.begin().await.unwrap();
         broken.write(b"ton").await.unwrap();
         drop(broken);
         assert_eq!(names(&media.folder).len(), 1);
-        assert_eq!(media.keep(&"0".repeat(64)).unwrap(), None);
+        assert_eq!(media.size(&"0".repeat(64)).unwrap(), None);
         for odd in ["", "x", "../keys", &"A".repeat(64)] {
             assert_eq!(media.path(odd), None, "{odd:?}");
         }
     }
 
     #[tokio::test]
-    async fn what_nobody_used_for_long_goes() {
+    async fn old_files_are_found_and_those_of_others_are_not() {
         let folder = tempfile::tempdir().unwrap();
         let media = Media::at(folder.path());
-        let mut ids = Vec::new();
-        for octets in [b"old", b"new"] {
-            let mut writing = media.begin().await.unwrap();
-            writing.write(octets).await.unwrap();
-            ids.push(writing.finish().await.unwrap().id);
+        let ids = [put(&media, b"old").await.id, put(&media, b"new").await.id];
+        let unfinished = [format!("{UNFINISHED}1"), format!("{GOING}2"), format!("{UNFINISHED}3")];
+        for name in unfinished.iter().map(String::as_str).chain(["others"]) {
+            fs::write(folder.path().join(name), "").unwrap();
         }
-        fs::write(folder.path().join("others"), "").unwrap();
-        let age = |name: &str| {
+        let age = |name: &str, s: u64| {
             let file = fs::File::options().write(true).open(folder.path().join(name)).unwrap();
-            file.set_modified(SystemTime::now() - Duration::from_secs(1_000)).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(s)).unwrap();
         };
-        ids.iter().for_each(|id| age(id));
-        age("others");
-        media.keep(&ids[1]).unwrap();
-        assert_eq!(media.remove_before(SystemTime::now() - Duration::from_secs(500)).unwrap(), 1);
-        assert_eq!((media.keep(&ids[0]).unwrap(), media.keep(&ids[1]).unwrap()), (None, Some(3)));
-        assert!(folder.path().join("others").exists());
+        for (name, s) in
+            [(&*ids[0], 1_000), ("others", 1_000), (&*unfinished[0], 90_000), (&*unfinished[1], 90_000)]
+        {
+            age(name, s);
+        }
+        let mut old = media.older(SystemTime::now() - Duration::from_secs(500)).unwrap();
+        old.unfinished.sort();
+        assert_eq!(old.whole, [ids[0].clone()]);
+        assert_eq!(old.unfinished, unfinished[..2]);
+        assert_eq!(
+            Media::at(&folder.path().join("none")).older(SystemTime::now()).unwrap(),
+            OldFiles::default()
+        );
+    }
+
+    #[tokio::test]
+    async fn a_file_that_comes_again_while_it_is_removed_is_there_afterwards() {
+        let folder = tempfile::tempdir().unwrap();
+        let media = Media::at(folder.path());
+        let id = put(&media, b"tone").await.id;
+        let going = media.take_away(&id).unwrap().unwrap();
+        assert!(media.take_away(&id).unwrap().is_none() && media.size(&id).unwrap().is_none());
+        put(&media, b"tone").await;
+        going.remove().unwrap();
+        assert_eq!(media.size(&id).unwrap(), Some(4), "the new one stays");
+        media.take_away(&id).unwrap().unwrap().restore().unwrap();
+        assert_eq!((media.size(&id).unwrap(), names(folder.path()).len()), (Some(4), 1));
     }
 }

@@ -1,4 +1,4 @@
-use crate::StoreError;
+use crate::{ForgottenStop, OptOutSet, StopHasher, StoreError};
 use futures_util::future::BoxFuture;
 use records::{ChannelNumber, Timestamp};
 
@@ -30,6 +30,15 @@ pub trait OptOuts {
         &'a self,
         account: &'a str,
     ) -> BoxFuture<'a, Result<Vec<(ChannelNumber, String)>, StoreError>>;
+    /// All of the account's stops of people who were forgotten. A start takes them back like the others.
+    fn forgotten_stops<'a>(
+        &'a self,
+        account: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<ForgottenStop>, StoreError>>;
+    /// What makes their hashes; nothing before the key is set.
+    fn stop_hasher(&self) -> Option<StopHasher>;
+    /// Who of the account said stop to whatever we send, those who were forgotten among them.
+    fn opt_out_set<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<OptOutSet, StoreError>>;
 }
 
 /// Somebody said stop.

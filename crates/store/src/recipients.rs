@@ -55,6 +55,26 @@ pub trait Recipients {
     ) -> BoxFuture<'a, Result<bool, StoreError>>;
     /// How many there are.
     fn recipient_count<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<u64, StoreError>>;
+    /// Those of the names that somebody was given a value under, each with a recipient who had one when it
+    /// was noted. See [`crate::unused_attributes`].
+    fn attribute_witnesses<'a>(
+        &'a self,
+        account: &'a str,
+        names: &'a [String],
+    ) -> BoxFuture<'a, Result<Vec<(String, String)>, StoreError>>;
+    /// Notes other witnesses: name and recipient's id of each.
+    fn note_attributes<'a>(
+        &'a self,
+        account: &'a str,
+        witnesses: Vec<(String, String)>,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+    /// The first up to `limit` names that somebody was given a value under, in order. Some may have no value
+    /// by now.
+    fn attribute_names<'a>(
+        &'a self,
+        account: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<String>, StoreError>>;
     /// Calls `each` with every recipient in key order, in slices, on the calling thread: one snapshot, one
     /// pass, no copy of the whole. For solve, which runs on a thread of its own (and should not dawdle: the
     /// log grows behind a snapshot). Ends early when `each` returns false.

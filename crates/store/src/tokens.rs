@@ -13,6 +13,10 @@ pub trait Tokens {
     fn token_by_hash(&self, hash: [u8; 32]) -> BoxFuture<'_, Result<Option<Token>, StoreError>>;
     /// All of an account, or of all.
     fn tokens<'a>(&'a self, account: Option<&'a str>) -> BoxFuture<'a, Result<Vec<Token>, StoreError>>;
+    /// How many were withdrawn, ever: it rises with each.
+    fn revocations(&self) -> BoxFuture<'_, Result<u64, StoreError>>;
+    /// Those of these ids that were withdrawn.
+    fn revoked_of(&self, ids: Vec<String>) -> BoxFuture<'_, Result<Vec<String>, StoreError>>;
     /// Withdraws one. False if there was none.
     fn revoke_token<'a>(&'a self, id: &'a str, now: Timestamp) -> BoxFuture<'a, Result<bool, StoreError>>;
 }

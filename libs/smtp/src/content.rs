@@ -52,6 +52,8 @@ pub struct DataReader {
     pub octets: Vec<u8>,
     /// The message is over the limit: no octet of it is kept, only its end is searched.
     pub too_large: bool,
+    /// A CR or LF stood alone. Other servers may take it for a line end, and then for the end of the message.
+    pub has_bare_line_end: bool,
     octets_max: usize,
     line_start: bool,
 }
@@ -59,7 +61,13 @@ pub struct DataReader {
 impl DataReader {
     /// A reader that keeps at most `octets_max` octets of a message, CRLF of its last line included.
     pub fn new(octets_max: usize) -> DataReader {
-        DataReader { octets: Vec::new(), too_large: false, octets_max, line_start: true }
+        DataReader {
+            octets: Vec::new(),
+            too_large: false,
+            has_bare_line_end: false,
+            octets_max,
+            line_start: true,
+        }
     }
 
     /// Takes octets off the front of `rest`, the input not yet taken: their number, and whether the end of
@@ -78,14 +86,21 @@ impl DataReader {
             }
         }
         if let Some(end) = rest.windows(2).position(|pair| pair == b"\r\n") {
+            self.note_line_ends(&rest[..end]);
             self.keep(&rest[..end + 2]);
             self.line_start = true;
             return Some((end + 2, false));
         }
         // A CR at the end may be half of a line end.
         let whole = rest.len() - usize::from(rest.ends_with(b"\r"));
+        self.note_line_ends(&rest[..whole]);
         self.keep(&rest[..whole]);
         (whole > 0).then_some((whole, false))
+    }
+
+    /// Of a piece without the CRLF at its end.
+    fn note_line_ends(&mut self, piece: &[u8]) {
+        self.has_bare_line_end |= piece.iter().any(|octet| matches!(octet, b'\r' | b'\n'));
     }
 
     fn keep(&mut self, piece: &[u8]) {
@@ -169,6 +184,32 @@ mod tests {
                     "{:?} in {piece}",
                     String::from_utf8_lossy(octets)
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn a_cr_or_lf_that_stands_alone_is_noted_in_pieces_of_any_size() {
+        for (octets, expected) in [
+            (&b"a\r\n..\r\n\r\n.\r\n"[..], false),
+            (b"a\n.\r\nb\r\n.\r\n", true),
+            (b"a\n.\nb\r\n.\r\n", true),
+            (b"a\r.\rb\r\n.\r\n", true),
+            (b".\rx\r\n.\r\n", true),
+            (b".\nx\r\n.\r\n", true),
+            (b"a\r\r\n.\r\n", true),
+            (b"a\n\r\n.\r\n", true),
+        ] {
+            for piece in 1..=octets.len() {
+                let (mut reader, mut waiting) = (DataReader::new(1_000), Vec::new());
+                for piece in octets.chunks(piece) {
+                    waiting.extend_from_slice(piece);
+                    while let Some((taken, _)) = reader.take(&waiting) {
+                        waiting.drain(..taken);
+                    }
+                }
+                let text = String::from_utf8_lossy(octets);
+                assert_eq!(reader.has_bare_line_end, expected, "{text:?} in {piece}");
             }
         }
     }

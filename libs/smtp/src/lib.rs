@@ -40,6 +40,7 @@
 //! let options = server::ServerOptions {
 //!     hostname: "here.example".to_owned(),
 //!     software: "example",
+//!     start_tls: false,
 //!     limits: SessionLimits::default(),
 //! };
 //! let mut server = SmtpServer::new(options, Here, now);

@@ -30,7 +30,8 @@ fn pair(now: Instant, window: usize) -> (SmtpClient, SmtpServer<Boxes>) {
     };
     let limits =
         SessionLimits { mail_octets_max: MAIL_OCTETS_MAX, errors_max: u32::MAX, ..SessionLimits::default() };
-    let server = server::ServerOptions { hostname: "in.test".to_owned(), software: "test", limits };
+    let server =
+        server::ServerOptions { hostname: "in.test".to_owned(), software: "test", start_tls: false, limits };
     (SmtpClient::new(options, now), SmtpServer::new(server, Boxes, now))
 }
 

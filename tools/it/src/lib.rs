@@ -4,10 +4,12 @@
 //!   started again.
 //! - [`Constellation`]: several of them over a JetStream cluster and a PostgreSQL that they share.
 //! - [`Api`]: what a client says to it.
-//! - [`ForeignSmsc`], [`Esme`], [`Kannel`], [`Kamailio`], [`OpenSmtpd`], [`CreditPeer`]: peers that nobody
-//!   here wrote, as children too.
+//! - [`ForeignSmsc`], [`Esme`], [`Kannel`], [`Kamailio`], [`OpenSmtpd`], [`CreditPeer`], [`Haproxy`]: peers
+//!   that nobody here wrote, as children too.
+//! - [`OpenApiTools`]: generators of clients, and a tester, over the description of the API.
 //! - [`wire`]: SMPP by the octet, for what no library would say. [`credit`]: Diameter, likewise.
 //! - [`Guest`]: a small machine under emulation, with a kernel of its own.
+//! - [`Caller`]: TCP by the octet, from a loopback address of its own.
 //! - [`Relay`]: a network between two of them that can be cut.
 //! - [`Callbacks`]: somebody who is told. [`SyscallTrace`]: somebody who sees the program write.
 //! - `sim`'s SMSC and mailbox run in the tests' process, so they outlive a server that is killed.
@@ -18,6 +20,7 @@
 
 mod api;
 mod callbacks;
+mod caller;
 mod constellation;
 pub mod credit;
 mod credit_peer;
@@ -25,9 +28,11 @@ mod esme;
 mod foreign;
 mod foreign_smsc;
 mod guest;
+mod haproxy;
 mod kamailio;
 mod kannel;
 mod open_smtpd;
+mod openapi_tools;
 mod ports;
 mod relay;
 mod sendsms;
@@ -39,15 +44,18 @@ pub mod wire;
 
 pub use api::{Api, Reply};
 pub use callbacks::{Call, Callbacks};
+pub use caller::Caller;
 pub use constellation::{Constellation, Plan};
 pub use credit_peer::{CreditPeer, CreditPeerBy};
 pub use esme::{Esme, EsmeBy, Login};
 pub use foreign::ForeignProgram;
 pub use foreign_smsc::{ForeignSmsc, ForeignSmscOptions, SmscBy};
 pub use guest::Guest;
+pub use haproxy::{Balanced, Haproxy, Naming};
 pub use kamailio::Kamailio;
 pub use kannel::Kannel;
 pub use open_smtpd::OpenSmtpd;
+pub use openapi_tools::OpenApiTools;
 pub use ports::free_port;
 pub use relay::Relay;
 pub use sendsms::{SendSms, escaped};

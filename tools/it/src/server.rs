@@ -64,8 +64,10 @@ impl Server {
         let port = setup.port.unwrap_or_else(free_port);
         let base = format!("http://127.0.0.1:{port}");
         let config = format!(
-            "[http]\nlisten = \"127.0.0.1:{port}\"\npublic_url = \"{base}\"\n{}\n{}",
-            setup.http, setup.config
+            "[http]\nlisten = \"127.0.0.1:{port}\"\npublic_url = \"{base}\"\n{}\n{}\n{}",
+            setup.http,
+            setup.config,
+            outbound(&setup.config)
         );
         fs::write(folder.path().join("campanile.toml"), config).unwrap();
         let environment = setup.environment;
@@ -182,12 +184,39 @@ impl Server {
         self.spawn();
     }
 
+    /// Starts it once with more arguments, and does not wait.
+    pub fn spawn_again_with(&mut self, arguments: &[&str]) {
+        assert!(self.child.is_none(), "it runs already");
+        self.spawn_with(arguments);
+    }
+
+    /// Waits until it has ended by itself.
+    pub async fn ends(&mut self) -> ExitStatus {
+        let mut child = self.child.take().expect("it was started");
+        let log = self.folder.path().join("log");
+        eventually("the server ends", READY_MAX, async || match child.try_wait().unwrap() {
+            Some(status) => Ok(status),
+            None => Err(tail(&log)),
+        })
+        .await
+    }
+
     /// The last of what it logged.
     pub fn log(&self) -> String {
         tail(&self.folder.path().join("log"))
     }
 
+    /// All that it logged.
+    pub fn whole_log(&self) -> String {
+        let octets = fs::read(self.folder.path().join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&octets).into_owned()
+    }
+
     fn spawn(&mut self) {
+        self.spawn_with(&[]);
+    }
+
+    fn spawn_with(&mut self, arguments: &[&str]) {
         let log = OpenOptions::new().create(true).append(true).open(self.folder.path().join("log")).unwrap();
         let mut child = Command::new(program())
             .arg("serve")
@@ -195,6 +224,7 @@ impl Server {
             .arg(self.config())
             .arg("--data")
             .arg(&self.data)
+            .args(arguments)
             .current_dir(self.folder.path())
             .envs(self.environment.iter().cloned())
             .stdin(Stdio::null())
@@ -239,6 +269,11 @@ impl Drop for Server {
             let _ = child.wait();
         }
     }
+}
+
+/// Callbacks of stories listen on this machine; a story about what may be called has a section of its own.
+fn outbound(config: &str) -> &'static str {
+    if config.contains("[outbound]") { "" } else { "[outbound]\nallow = [\"127.0.0.0/8\", \"::1\"]\n" }
 }
 
 fn ready_max() -> Duration {

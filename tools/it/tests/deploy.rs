@@ -42,3 +42,41 @@ fn the_servers_configs_are_good_for_nats_server() {
         assert!(output.status.success() && why.contains("is valid"), "{name}: {why}");
     }
 }
+
+#[test]
+fn systemd_takes_the_unit() {
+    let unit = std::fs::read_to_string(deploy().join("systemd/campanile.service")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("campanile.service");
+    // It looks whether the program is there.
+    std::fs::write(&file, unit.replace("/usr/bin/campanile", &program().display().to_string())).unwrap();
+    let output = Command::new("systemd-analyze").arg("verify").arg(&file).output();
+    let output = output.unwrap_or_else(|error| panic!("run scripts/install-foreign systemd: {error}"));
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && words.is_empty(), "{words}");
+}
+
+/// The config that getting-started.md tells to write.
+fn config_of_the_guide() -> String {
+    let guide = std::fs::read_to_string(deploy().join("../docs/getting-started.md")).unwrap();
+    guide.split("```toml\n").nth(1).unwrap().split("```").next().unwrap().to_owned()
+}
+
+#[test]
+fn the_guides_config_is_good_and_the_unit_lets_it_listen_where_it_wants() {
+    let (config, folder) = (config_of_the_guide(), tempfile::tempdir().unwrap());
+    let file = folder.path().join("campanile.toml");
+    std::fs::write(&file, &config).unwrap();
+    let output = Command::new(program()).arg("check").arg("--config").arg(&file).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let ports = config.lines().filter_map(|line| {
+        line.strip_prefix("listen = \"")?.split('"').next()?.rsplit(':').next()?.parse::<u16>().ok()
+    });
+    assert!(ports.min().unwrap() < 1024, "the guide's mail door listens on 25");
+    let unit = std::fs::read_to_string(deploy().join("systemd/campanile.service")).unwrap();
+    for line in ["AmbientCapabilities=CAP_NET_BIND_SERVICE", "CapabilityBoundingSet=CAP_NET_BIND_SERVICE"] {
+        assert!(unit.lines().any(|found| found == line), "{line}");
+    }
+    // In a user namespace of its own the capability would be good for nothing.
+    assert!(!unit.lines().any(|found| found == "PrivateUsers=yes"));
+}

@@ -72,7 +72,7 @@ async fn a_full_disk_is_an_error_nothing_is_lost_and_all_goes_on_once_there_is_r
     .await;
 
     disk.fill();
-    let large = json!({"text": "x".repeat(90_000), "audience": [format!("sms:{}", number(0))]});
+    let large = json!({"text": "x", "texts": {"mail": "x".repeat(90_000)}, "audience": [format!("sms:{}", number(0))]});
     let refused = eventually("the disk is full", SOON, async || {
         let reply = api.post("/api/v1/alerts", &large).await;
         disk.fill();

@@ -1,7 +1,7 @@
 //! Cases check durability and retention.
 
 use super::{TestBus, all_from, append_each, soon, texts, until};
-use crate::{Durability, Retention, TopicSettings};
+use crate::{BusError, Durability, Retention, TopicSettings};
 use std::time::Duration;
 
 pub(crate) async fn what_was_acknowledged_survives_a_crash(ground: &dyn TestBus) {
@@ -122,6 +122,32 @@ pub(crate) async fn each_limit_of_retention_holds_by_itself(ground: &dyn TestBus
             }
             assert_eq!(append_each(&*topic, &["next"]).await, 6000);
         }
+    }
+}
+
+pub(crate) async fn a_topic_begun_at_an_index_goes_on_from_there(ground: &dyn TestBus) {
+    let begun = [("opened-before", 5_000_000_000), ("absent", 7), ("at-nothing", 0)];
+    for (name, at) in begun {
+        let bus = ground.bus();
+        if name == "opened-before" {
+            assert_eq!(bus.topic(name).unwrap().head(), 0);
+        }
+        for _ in 0..2 {
+            bus.begin(name, at, b"first").unwrap();
+            let topic = bus.topic(name).unwrap();
+            assert_eq!((topic.low(), topic.latest().await.unwrap()), (at, at + 1), "{name}");
+            assert_eq!(texts(&all_from(&*topic, 0)), ["first"]);
+        }
+    }
+    ground.crash();
+    let bus = ground.bus();
+    for (name, at) in begun {
+        let topic = bus.topic(name).unwrap();
+        assert_eq!(append_each(&*topic, &["next"]).await, at + 1, "{name}");
+        assert_eq!(texts(&all_from(&*topic, at)), ["first", "next"]);
+        bus.begin(name, at, b"again").unwrap();
+        let above = bus.begin(name, at + 3, b"above").unwrap_err();
+        assert!(matches!(above, BusError::Moved { head, .. } if head == at + 2), "{above}");
     }
 }
 

@@ -78,6 +78,7 @@ macro_rules! conform {
             keeping: keys_survive_a_crash,
             keeping: keys_of_trimmed_records_survive_a_crash,
             keeping: an_index_is_given_out_once_however_a_topic_is_kept,
+            keeping: a_topic_begun_at_an_index_goes_on_from_there,
             keeping: each_limit_of_retention_holds_by_itself,
             keeping: settings_of_the_last_opening_hold,
             retained: the_last_value_of_each_key_is_seen_by_all_and_survives_a_crash,

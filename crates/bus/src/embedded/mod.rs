@@ -17,12 +17,14 @@
 //! - Dropping the [`Embedded`] closes it: what was written is synced, and whoever still holds a topic gets
 //!   [`BusError::Closed`].
 
+mod begin;
 mod clock;
 #[cfg(test)]
 mod conformance;
 mod frame;
 mod group;
 mod handles;
+pub mod listing;
 mod lock;
 mod log;
 mod memory;
@@ -464,6 +466,10 @@ impl Bus for Embedded {
         let removed =
             self.remove_folder(&self.group_folder(name)?).and_then(|()| self.remove_folder(&folder));
         removed.map_err(|error| log::failed(name, "removing it", &error))
+    }
+
+    fn begin(&self, name: &str, at: u64, record: &[u8]) -> Result<(), BusError> {
+        self.begin_topic(name, at, record)
     }
 
     fn sync_us_p50(&self) -> u64 {

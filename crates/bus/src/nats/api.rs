@@ -33,6 +33,8 @@ pub mod code {
     pub const NO_MESSAGE_FOUND: u32 = 10_037;
     /// No room.
     pub const STORAGE_RESOURCES_EXCEEDED: u32 = 10_047;
+    /// The server's disk, or what it may use of it, is full.
+    pub const INSUFFICIENT_RESOURCES: u32 = 10_023;
     /// The stream's name is taken, kept in another way.
     pub const STREAM_NAME_EXISTS: u32 = 10_058;
     /// No such stream.
@@ -60,6 +62,8 @@ pub mod code {
 pub enum ApiFailure {
     /// Nobody answered: whether it was done is not known.
     Silent(String),
+    /// There has been no connection for so long that nobody waits for one, with the words for people.
+    Away(String),
     /// The servers say no.
     Refused(ApiRefusal),
     /// The bus is closing.
@@ -80,12 +84,28 @@ pub struct ApiRefusal {
     pub description: String,
 }
 
+impl ApiRefusal {
+    /// The server, the account or the stream holds as much as it may.
+    pub fn has_no_room(&self) -> bool {
+        matches!(
+            self.err_code,
+            code::ACCOUNT_RESOURCES_EXCEEDED
+                | code::STORAGE_RESOURCES_EXCEEDED
+                | code::INSUFFICIENT_RESOURCES
+        ) || ["no space left", "maximum bytes exceeded", "maximum messages exceeded"]
+            .iter()
+            .any(|words| self.description.contains(words))
+    }
+}
+
 impl ApiFailure {
     /// It may go better in a moment.
     pub fn passes(&self) -> bool {
         match self {
             ApiFailure::Silent(_) => true,
-            ApiFailure::Closed => false,
+            ApiFailure::Closed | ApiFailure::Away(_) => false,
+            // Room comes back when somebody makes some: who waits is told.
+            ApiFailure::Refused(refusal) if refusal.has_no_room() => false,
             ApiFailure::Refused(refusal) => {
                 matches!(refusal.code, 429 | 503) && refusal.err_code != code::NOT_ENABLED
                     || matches!(
@@ -109,12 +129,10 @@ impl ApiFailure {
     pub fn into_error(self, what: &str) -> BusError {
         match self {
             ApiFailure::Closed => BusError::Closed,
+            ApiFailure::Away(why) => BusError::Unreachable { why },
             ApiFailure::Silent(heard) => BusError::Unreachable { why: format!("{what}: {heard}") },
             ApiFailure::Refused(refusal) => {
-                let no_room = matches!(
-                    refusal.err_code,
-                    code::ACCOUNT_RESOURCES_EXCEEDED | code::STORAGE_RESOURCES_EXCEEDED
-                ) || refusal.description.contains("no space left");
+                let no_room = refusal.has_no_room();
                 let said = format!("{what}: {} ({})", refusal.description, refusal.err_code);
                 match refusal.err_code {
                     _ if no_room => BusError::DiskFull { topic: what.to_owned() },
@@ -133,8 +151,18 @@ impl ApiFailure {
 
 /// Asks once. The answer as JSON, or what went wrong.
 pub async fn ask_once(link: &NatsLink, subject: &str, question: &Value) -> Result<Value, ApiFailure> {
+    ask_within(link, subject, question, TRY_WITHIN).await
+}
+
+/// The same within a time.
+pub async fn ask_within(
+    link: &NatsLink,
+    subject: &str,
+    question: &Value,
+    within: Duration,
+) -> Result<Value, ApiFailure> {
     let payload = if question.is_null() { Bytes::new() } else { Bytes::from(question.to_string()) };
-    let answer = link.request(subject, HeaderMap::new(), payload, TRY_WITHIN).await?;
+    let answer = link.request(subject, HeaderMap::new(), payload, within).await?;
     let mut answer: Value = serde_json::from_slice(&answer.payload)
         .map_err(|error| ApiFailure::Silent(format!("an answer that is no JSON: {error}")))?;
     match answer.get_mut("error").map(Value::take) {

@@ -5,8 +5,9 @@
 //! Each goes under a key, so that what is sent again after a silence stands there once.
 
 use super::api::{self, ApiFailure, TRY_AGAIN_AFTER, TRY_WITHIN, code};
-use super::link::NatsLink;
+use super::link::{NOT_RESPONSIBLE, NatsLink};
 use super::topic::NatsTopic;
+use super::words;
 use super::{ANSWERED_WITHIN, APPEND_RECORDS_MAX, lock, read};
 use crate::{BusError, KEY_OCTETS_MAX, Keyed, RECORD_OCTETS_MAX};
 use async_nats::HeaderMap;
@@ -17,7 +18,7 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// Appends that go together are at most so many octets.
@@ -28,6 +29,9 @@ const SINGLES_MAX: usize = 256;
 const WAITING_OCTETS_MAX: usize = 256 * 1024 * 1024;
 /// What the headers of one record may take of the server's `max_payload`.
 const HEADERS_OCTETS_MAX: usize = 1_024;
+
+/// After so long without a server that is responsible it is asked whether the stream is still there.
+const GONE_AFTER: Duration = Duration::from_secs(1);
 
 const MESSAGE_ID: &str = "Nats-Msg-Id";
 const EXPECTED_LAST_SEQUENCE: &str = "Nats-Expected-Last-Sequence";
@@ -72,6 +76,9 @@ impl NatsTopic {
         let octets = self.check(key, records)?;
         if self.is_closed() {
             return Err(BusError::Closed);
+        }
+        if self.link.is_away() {
+            return Err(BusError::Unreachable { why: self.link.away_words() });
         }
         if records.is_empty() {
             let topic = self.shared()?;
@@ -252,13 +259,17 @@ enum NextAppend {
 
 /// What becomes of an append (or of several that only silence befell).
 async fn settle(topic: &NatsTopic, together: &mut [PendingAppend], fault: ApiFailure) -> NextAppend {
-    if matches!(fault, ApiFailure::Silent(_)) {
+    if matches!(fault, ApiFailure::Silent(_) | ApiFailure::Away(_)) {
         together.iter_mut().for_each(|one| one.in_doubt = true);
     }
     let Some(one) = together.first() else {
         return NextAppend::Done(Err(BusError::Closed));
     };
-    let is_late = one.since.elapsed() >= ANSWERED_WITHIN;
+    let waited = one.since.elapsed();
+    if let Some(error) = final_trouble(topic, &fault, waited).await {
+        return NextAppend::Done(Err(error));
+    }
+    let is_late = waited >= ANSWERED_WITHIN;
     if fault.is(code::BATCH_HOLDS_DUPLICATE) {
         return match locate(topic, &one.id).await {
             Ok(first) => {
@@ -283,6 +294,25 @@ async fn settle(topic: &NatsTopic, together: &mut [PendingAppend], fault: ApiFai
         return NextAppend::Done(Err(BusError::Closed));
     }
     NextAppend::Done(Err(fault.into_error(&topic.name)))
+}
+
+/// What no waiting ends: the stream is gone, or there has been no server for too long. A server without room
+/// is told to the watch, and the append fails by what the server says.
+async fn final_trouble(topic: &NatsTopic, fault: &ApiFailure, waited: Duration) -> Option<BusError> {
+    let (link, stream) = (&topic.link, &topic.names.stream);
+    let is_unheard = matches!(fault, ApiFailure::Silent(heard) if heard == NOT_RESPONSIBLE);
+    if is_unheard && waited >= GONE_AFTER && link.is_gone(stream).await {
+        let why = words::gone(link.trouble.server(), stream);
+        link.meets(&why);
+        return Some(BusError::Unfit { why });
+    }
+    if let ApiFailure::Refused(refusal) = fault
+        && refusal.has_no_room()
+    {
+        let heard = format!("{}, stream {stream}", refusal.description);
+        link.meets(&words::diagnose(link.trouble.server(), &heard).text);
+    }
+    link.is_away().then(|| BusError::Unreachable { why: link.away_words() })
 }
 
 /// The next index is another. If an answer was lost before, it may be so because of this append itself: then

@@ -2,27 +2,27 @@
 //! answers.
 
 use super::api::{self, ApiFailure};
+use super::words::{self, Diagnosis};
 use super::{Credentials, NatsOptions, SERVER_VERSION_MIN, lock};
 use crate::BusError;
 use async_nats::{Client, ConnectOptions, Event, HeaderMap, Message, Request, RequestErrorKind, ServerAddr};
 use bytes::Bytes;
+use records::TroubleTracker;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Weak, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 /// One try to connect.
-const CONNECT_TRY_WITHIN: Duration = Duration::from_secs(5);
+const CONNECT_TRY_WITHIN: Duration = Duration::from_millis(2_500);
+/// While nobody answers at a start, the same is said again after so long.
+const SAID_EVERY: Duration = Duration::from_secs(10);
 /// A server that stands still is noticed after two of these without a sign, and another is taken.
 const PING_EVERY: Duration = Duration::from_secs(2);
-/// How often the servers are asked whether they serve.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// So many looks without an answer, and the servers count as gone.
-const LOOKS_LOST_MAX: usize = 2;
 /// Between two tries to connect again.
 const RECONNECT_AFTER: Duration = Duration::from_millis(100);
 /// Messages of one subscription that wait for us.
@@ -30,15 +30,26 @@ const SUBSCRIPTION_MESSAGES_MAX: usize = 65_536;
 /// Of how many appends the time is known.
 const APPEND_TIMES_MAX: usize = 1_000;
 
+/// Nobody takes what was sent: the servers choose a leader, or the stream is gone.
+pub const NOT_RESPONSIBLE: &str = "no server is responsible at the moment";
+const NO_CONNECTION: &str = "no connection";
+
 /// The connection and what all topics share.
 pub struct NatsLink {
     pub options: NatsOptions,
     pub client: Client,
     handle: Handle,
+    pub servers: Vec<ServerAddr>,
     /// Raised with every new connection.
     epoch: watch::Receiver<u64>,
     closed: watch::Sender<bool>,
-    answers: AtomicBool,
+    pub answers: AtomicBool,
+    /// What is wrong with the servers now.
+    pub trouble: TroubleTracker,
+    /// There has been no connection for so long that nobody waits for one any more.
+    pub away: watch::Sender<bool>,
+    /// Streams that are looked after: those of the topics that were opened first.
+    pub streams: Mutex<Vec<String>>,
     /// Appends that were tried in vain and are tried again.
     pub struggling: AtomicUsize,
     /// This bus's part of the keys it gives to appends.
@@ -111,13 +122,19 @@ impl NatsLink {
         // The client's own limit counts from when the request is on its way; while there is no connection it
         // is not.
         let sent = self.client.send_request(subject.to_owned(), request);
-        match tokio::time::timeout(within + within, sent).await {
+        let mut away = self.away.subscribe();
+        let heard = tokio::select! {
+            biased;
+            heard = tokio::time::timeout(within + within, sent) => heard,
+            _ = away.wait_for(|away| *away) => return Err(ApiFailure::Away(self.away_words())),
+        };
+        match heard {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => {
-                Err(ApiFailure::Silent("no server is responsible at the moment".to_owned()))
+                Err(ApiFailure::Silent(NOT_RESPONSIBLE.to_owned()))
             }
             Ok(Err(error)) => Err(ApiFailure::Silent(error.to_string())),
-            Err(_) => Err(ApiFailure::Silent("no connection".to_owned())),
+            Err(_) => Err(ApiFailure::Silent(NO_CONNECTION.to_owned())),
         }
     }
 
@@ -138,6 +155,16 @@ impl NatsLink {
 
     pub fn is_closed(&self) -> bool {
         *self.closed.borrow()
+    }
+
+    /// There has been no connection for so long that appends are refused at once.
+    pub fn is_away(&self) -> bool {
+        *self.away.borrow()
+    }
+
+    /// Why nobody waits for a connection.
+    pub fn away_words(&self) -> String {
+        self.trouble.current().map_or_else(|| NO_CONNECTION.to_owned(), |trouble| trouble.why)
     }
 
     pub fn close(&self) {
@@ -215,26 +242,8 @@ async fn connect(
     options: NatsOptions,
 ) -> Result<Arc<NatsLink>, BusError> {
     let (epoch_sender, epoch) = watch::channel(0);
-    let until = Instant::now() + options.connected_within;
-    let client = loop {
-        let tried = asked_of_client(&options, epoch_sender.clone()).await?.connect(servers.clone()).await;
-        match tried {
-            Ok(client) => break client,
-            Err(error) => {
-                // A refusal of who we are does not pass.
-                let is_final = matches!(
-                    error.kind(),
-                    async_nats::ConnectErrorKind::Authentication
-                        | async_nats::ConnectErrorKind::AuthorizationViolation
-                        | async_nats::ConnectErrorKind::ServerParse
-                );
-                if is_final || Instant::now() >= until {
-                    return Err(BusError::Unreachable { why: format!("connecting: {}", whole(&error)) });
-                }
-                tokio::time::sleep(RECONNECT_AFTER).await;
-            }
-        }
-    };
+    let trouble = TroubleTracker::new(names(&servers));
+    let client = first_connection(&servers, &options, &epoch_sender, trouble.server()).await?;
     check_server(&client)?;
     let (closed, _) = watch::channel(false);
     let link = Arc::new(NatsLink {
@@ -244,9 +253,13 @@ async fn connect(
         nonce: client.new_inbox().replace("_INBOX.", ""),
         client,
         handle,
+        servers,
         epoch,
         closed,
         answers: AtomicBool::new(true),
+        trouble,
+        away: watch::Sender::new(false),
+        streams: Mutex::default(),
         struggling: AtomicUsize::new(0),
         number: AtomicU64::new(0),
         append_us: Mutex::default(),
@@ -254,12 +267,47 @@ async fn connect(
     // A server that has just started does not answer yet.
     let asked = api::ask(&link, "$JS.API.INFO", &Value::Null).await;
     asked.map_err(|fault| fault.into_error("asking whether JetStream is on"))?;
-    link.spawn(look(Arc::downgrade(&link)));
+    link.spawn(super::watch::run(Arc::downgrade(&link)));
     Ok(link)
 }
 
+/// Tries until a server takes us. What does not pass by itself ends it at once.
+async fn first_connection(
+    servers: &[ServerAddr],
+    options: &NatsOptions,
+    epoch: &watch::Sender<u64>,
+    names: &str,
+) -> Result<Client, BusError> {
+    let until = Instant::now() + options.connected_within;
+    let mut said: Option<Instant> = None;
+    loop {
+        let tried = asked_of_client(options, Some(epoch.clone())).await?.connect(servers).await;
+        let error = match tried {
+            Ok(client) => return Ok(client),
+            Err(error) => error,
+        };
+        let Diagnosis { text, passes } = words::diagnose(names, &whole(&error));
+        let now = Instant::now();
+        if !passes || now >= until {
+            return Err(BusError::Unreachable { why: text });
+        }
+        if said.is_none_or(|said| now - said >= SAID_EVERY) {
+            tracing::error!("{text}. It is tried again for {} s", (until - now).as_secs());
+            said = Some(now);
+        }
+        tokio::time::sleep(RECONNECT_AFTER).await;
+    }
+}
+
+/// `host:port,host:port`: the servers without who we are to them.
+fn names(servers: &[ServerAddr]) -> String {
+    let names: Vec<String> =
+        servers.iter().map(|server| format!("{}:{}", server.host(), server.port())).collect();
+    names.join(",")
+}
+
 /// An error with what caused it.
-fn whole(error: &dyn std::error::Error) -> String {
+pub fn whole(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -272,9 +320,10 @@ fn whole(error: &dyn std::error::Error) -> String {
     text
 }
 
-async fn asked_of_client(
+/// How the client is to connect. Without `epoch` it is for one try, to hear what is wrong.
+pub async fn asked_of_client(
     options: &NatsOptions,
-    epoch: watch::Sender<u64>,
+    epoch: Option<watch::Sender<u64>>,
 ) -> Result<ConnectOptions, BusError> {
     let unreadable =
         |error: std::io::Error| BusError::Unreachable { why: format!("reading the credentials: {error}") };
@@ -288,10 +337,12 @@ async fn asked_of_client(
         .event_callback(move |event| {
             let epoch = epoch.clone();
             async move {
-                match event {
-                    Event::Connected => epoch.send_modify(|epoch| *epoch += 1),
-                    Event::Disconnected => tracing::warn!("The connection to NATS is lost; reconnecting."),
-                    other => tracing::debug!(event = %other, "Event of the NATS client."),
+                match (event, epoch) {
+                    (Event::Connected, Some(epoch)) => epoch.send_modify(|epoch| *epoch += 1),
+                    (Event::Disconnected, Some(_)) => {
+                        tracing::warn!("the connection to NATS is lost; connecting again");
+                    }
+                    (other, _) => tracing::debug!(event = %other, "Event of the NATS client."),
                 }
             }
         });
@@ -341,29 +392,6 @@ fn check_server(client: &Client) -> Result<(), BusError> {
 fn version(text: &str) -> Option<(u32, u32)> {
     let mut parts = text.trim_start_matches('v').split('.');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
-}
-
-/// Looks every second whether the servers serve: a connection says nothing of a cluster without a leader.
-async fn look(link: Weak<NatsLink>) {
-    let mut lost = 0;
-    loop {
-        tokio::time::sleep(LOOK_EVERY).await;
-        let Some(link) = link.upgrade() else { return };
-        if link.is_closed() {
-            return;
-        }
-        match api::ask_once(&link, "$JS.API.INFO", &Value::Null).await {
-            Ok(_) => lost = 0,
-            Err(_) => lost += 1,
-        }
-        let answers = lost < LOOKS_LOST_MAX;
-        let before = link.answers.swap(answers, Ordering::Relaxed);
-        match (before, answers) {
-            (true, false) => tracing::warn!("NATS does not answer; retrying."),
-            (false, true) => tracing::info!("NATS answers again."),
-            _ => {}
-        }
-    }
 }
 
 #[cfg(test)]

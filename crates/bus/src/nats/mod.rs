@@ -20,6 +20,7 @@
 
 mod api;
 mod append;
+mod filling;
 mod follow;
 mod group;
 mod link;
@@ -28,11 +29,14 @@ mod read;
 mod retained;
 mod stream;
 mod topic;
+mod watch;
+mod words;
 
 #[cfg(test)]
 mod tests;
 
 use crate::{Bus, BusError, Durability, Group, GroupSettings, Retained, Topic, TopicSettings};
+pub use filling::Filling;
 use group::NatsGroup;
 use link::NatsLink;
 use retained::NatsRetained;
@@ -264,6 +268,7 @@ impl Bus for Nats {
     fn remove(&self, name: &str) -> Result<(), BusError> {
         let stream = name::topic(&self.link.options.prefix, name)?;
         let _one = lock(&self.opening);
+        self.link.has_removed(&stream.stream);
         let link = self.link.clone();
         self.link.block(async move { stream::remove(&link, &stream.stream).await })?;
         if let Some(topic) = lock(&self.topics).remove(name) {
@@ -279,12 +284,25 @@ impl Bus for Nats {
         Ok(())
     }
 
+    fn begin(&self, name: &str, at: u64, record: &[u8]) -> Result<(), BusError> {
+        let topic = {
+            let _one = lock(&self.opening);
+            self.any_topic(name)?
+        };
+        let record = record.to_vec();
+        self.link.block(async move { topic.begin(at, &record).await })
+    }
+
     fn sync_us_p50(&self) -> u64 {
         self.link.append_us_p50()
     }
 
     fn is_reachable(&self) -> bool {
         self.link.is_reachable()
+    }
+
+    fn trouble(&self) -> Option<records::ServerTrouble> {
+        self.link.trouble.current()
     }
 }
 

@@ -79,6 +79,7 @@ impl NatsTopic {
             before.heard(state);
             return Ok(before);
         }
+        link.has_opened(&names.stream);
         let progress = TopicEnds { head: state.head(), closed: false };
         let durability = settings.and_then(|settings| settings.durability).unwrap_or(link.options.durability);
         Ok(Arc::new_cyclic(|me| NatsTopic {
@@ -137,6 +138,27 @@ impl NatsTopic {
         let state = stream::state(&self.link, &self.names.stream, &self.name).await?;
         self.heard(state);
         Ok(state.head())
+    }
+
+    /// See [`crate::Bus::begin`]. A purge above the end of an empty stream moves its next sequence there.
+    pub async fn begin(&self, at: u64, record: &[u8]) -> Result<(), BusError> {
+        let moved = |head| BusError::Moved { topic: self.name.clone(), head };
+        let mut head = self.look().await?;
+        if head == 0 && at > 0 {
+            stream::trim(&self.link, &self.names.stream, &self.name, at).await?;
+            head = self.look().await?;
+        }
+        if head < at {
+            return Err(moved(head));
+        }
+        if head > at {
+            return Ok(());
+        }
+        match self.put(None, Some(at), &[record]).await {
+            // Another process was first.
+            Err(BusError::Moved { head, .. }) if head > at => Ok(()),
+            put => put.map(drop),
+        }
     }
 }
 

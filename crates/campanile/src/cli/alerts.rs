@@ -137,17 +137,13 @@ fn forecast_text(forecast: &Value) -> String {
         seconds(forecast),
         forecast["cost"]
     );
-    let counted = |title: &str, members: &Value| {
+    let counted = |title: &str, count: &str, members: &Value| {
         let rows =
             members.as_object().into_iter().flatten().map(|(name, count)| [name.clone(), count.to_string()]);
         let rows: Vec<_> = rows.collect();
-        if rows.is_empty() {
-            String::new()
-        } else {
-            format!("\n{}", table::columns([title, "#endpoints"], rows))
-        }
+        if rows.is_empty() { String::new() } else { format!("\n{}", table::columns([title, count], rows)) }
     };
-    out.push_str(&counted("channel", &forecast["channels"]));
+    out.push_str(&counted("channel", "#endpoints", &forecast["channels"]));
     let routes = forecast["routes"].as_object().into_iter().flatten().map(|(name, route)| {
         let of = |key: &str| number(route, key).to_string();
         [name.clone(), of("endpoints"), of("units"), seconds(route), route["cost"].to_string()]
@@ -157,7 +153,8 @@ fn forecast_text(forecast: &Value) -> String {
         let header = ["route", "#endpoints", "#parts", "#time", "#cost"];
         let _ = write!(out, "\n{}", table::columns(header, routes));
     }
-    out.push_str(&counted("left out", &forecast["excluded"]));
+    out.push_str(&counted("left out", "#endpoints", &forecast["excluded"]));
+    out.push_str(&counted("without a value for", "#people", &forecast["missing_values"]));
     out
 }
 
@@ -174,7 +171,7 @@ mod tests {
     fn a_forecast_says_who_which_way_how_long_and_what_cost() {
         let forecast = json!({
             "recipients": 3, "endpoints": 4, "seconds": 12.2, "cost": 40,
-            "channels": {"sms": 3, "mail": 1}, "excluded": {"opted out": 2},
+            "channels": {"sms": 3, "mail": 1}, "excluded": {"opted out": 2}, "missing_values": {"ward": 7},
             "routes": {"carrier-1": {"endpoints": 3, "units": 6, "seconds": 12.2, "cost": 40}}, "problems": [],
         });
         let text = forecast_text(&forecast);
@@ -183,6 +180,7 @@ mod tests {
             "channel  endpoints\nmail             1\nsms              3\n",
             "route      endpoints  parts  time  cost\ncarrier-1          3      6  12 s    40\n",
             "left out   endpoints\nopted out          2\n",
+            "without a value for  people\nward                      7\n",
         ] {
             assert!(text.contains(words), "{words:?} is not in\n{text}");
         }

@@ -1,6 +1,7 @@
 //! Arguments of the command line: every command, its options, its help with examples.
 
 use super::alert_args::AlertArgs;
+use super::audit_args::AuditCommand;
 use super::udp::Udp;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -15,14 +16,13 @@ const URL: &str = "http://127.0.0.1:8080";
     name = "campanile",
     version,
     about = "Sends alerts to people on every device they have, and reports the state of every copy.",
-    disable_help_subcommand = true,
     after_help = "Examples:
   campanile demo
   campanile serve --config campanile.toml --data /var/lib/campanile
   campanile recipients import people.csv
   campanile alert send --audience group:staff --text \"Leave the building\" --watch
 
-`campanile COMMAND --help` has details and examples."
+`campanile COMMAND --help` and `campanile help COMMAND` have details and examples."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -36,6 +36,7 @@ pub(crate) enum CliCommand {
   campanile serve
   campanile serve --config /etc/campanile.toml --data /var/lib/campanile
   CAMPANILE__HTTP__LISTEN=0.0.0.0:8080 campanile serve
+  campanile serve --data /var/lib/campanile --without-bus
 
 On an empty data folder it prints one line `admin token: cmp_…`: the token for the first client.
 SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
@@ -55,7 +56,12 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     /// The manual of the config
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// People: import, export, list
+    /// The description of the HTTP API (OpenAPI 3.1), for generators of clients; needs no server
+    #[command(after_help = "Examples:
+  campanile openapi > openapi.json
+  campanile openapi | jq '.paths | keys'")]
+    Openapi,
+    /// People: import, export, list, erase
     #[command(subcommand)]
     Recipients(Recipients),
     /// Alerts: send, follow, pause, resume, cancel, report
@@ -69,6 +75,9 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     /// Tokens: create, list, revoke
     #[command(subcommand)]
     Token(Token),
+    /// The audit trail: list, verify
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// Simulators of carriers, mail and people, for drills and development
     #[command(subcommand)]
     Sim(Sim),
@@ -81,6 +90,9 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     /// The ledger: audit, export
     #[command(subcommand)]
     Ledger(LedgerCommand),
+    /// Move a data folder to PostgreSQL and NATS, for several processes
+    #[command(after_help = super::migrate::EXAMPLES)]
+    Migrate(super::migrate::MigrateArgs),
     /// Paced traffic: send, receive
     #[command(subcommand)]
     Udp(Udp),
@@ -192,6 +204,15 @@ pub struct Serve {
     /// Data folder; relative paths in the config are below it
     #[arg(long, value_name = "DIR", default_value = "./data")]
     pub data: PathBuf,
+    /// Take an empty bus in the place of a lost one, and plan again what is not settled
+    ///
+    /// For one start, after the bus (the folder `bus`, the streams of NATS) is lost and no copy of it was
+    /// made together with the database. Alerts that are not done go on: whoever is accepted, delivered or
+    /// answered stays so; who was not sent to yet is planned again; of whom it is unknown is sent to again or
+    /// held, as the alert's on_unknown says. The reports of these alerts say it. A bus that is not empty is
+    /// refused.
+    #[arg(long)]
+    pub without_bus: bool,
 }
 
 /// `campanile demo`.
@@ -204,13 +225,13 @@ pub struct Demo {
     #[arg(long)]
     pub exit: bool,
     /// Address of the HTTP server
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = settings::socket_address)]
     pub listen: SocketAddr,
     /// A credit-control server instead of the town, for gateways of a mobile network
     #[arg(long, conflicts_with = "recipients")]
     pub charging: bool,
     /// Listening address of the credit-control server
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3868", requires = "charging")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3868", requires = "charging", value_parser = settings::socket_address)]
     pub diameter: SocketAddr,
     /// Origin-Host of the server; its realm is the part behind the first point
     #[arg(long, value_name = "NAME", default_value = "ocs.example", requires = "charging")]
@@ -247,11 +268,23 @@ pub(crate) enum Recipients {
     /// Import a CSV or NDJSON file of any size, as a whole or not at all
     #[command(after_help = import_help())]
     Import(Import),
-    /// Write all recipients to a file or standard output
+    /// Write all recipients, or all that is known of one person, to a file or standard output
     #[command(after_help = "Examples:
   campanile recipients export --output people.csv
-  campanile recipients export --format ndjson | gzip > people.ndjson.gz")]
+  campanile recipients export --format ndjson | gzip > people.ndjson.gz
+  campanile recipients export ext-77 --output ext-77.json
+
+With an ID: the record, groups, stops, every alert with its deliveries and answers, and messages, as JSON.")]
     Export(Export),
+    /// Forget a person everywhere; a keyed hash remembers their STOP
+    #[command(after_help = "Examples:
+  campanile recipients erase ext-77
+  campanile recipients erase ext-77 --format json
+
+The record, its places in groups, and the person's addresses, names, answers and messages in reports, exports and the
+audit trail are removed; counts stay. Alerts that have not ended are gone through when they have. An address that
+another recipient has too stays theirs. What cannot be removed at once: docs/operating.md, Privacy.")]
+    Erase(super::privacy::EraseArgs),
     /// List recipients
     #[command(after_help = "Examples:
   campanile recipients list
@@ -309,14 +342,27 @@ pub(crate) enum PeopleFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct Export {
+    /// All that is known of this person, instead of all recipients
+    #[arg(value_name = "ID")]
+    pub id: Option<String>,
     /// File to write [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = PeopleFormat::Csv)]
-    pub format: PeopleFormat,
+    /// Output format [default: csv; of one person json]
+    #[arg(long, value_enum)]
+    pub format: Option<ExportFormat>,
     #[command(flatten)]
     pub server: ServerArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// All recipients, with a header row
+    Csv,
+    /// All recipients, one a line
+    Ndjson,
+    /// One person
+    Json,
 }
 
 #[derive(Debug, Args)]
@@ -463,7 +509,11 @@ pub(crate) enum Token {
     /// Create a token; its secret is shown this once
     #[command(after_help = "Examples:
   campanile token create --role operator --name \"control room\"
-  export CAMPANILE_TOKEN=$(campanile token create --role submit --format json | jq -r .token)")]
+  export CAMPANILE_TOKEN=$(campanile token create --role submit --format json | jq -r .token)
+  campanile token create --role admin --data /var/lib/campanile
+
+With --data it makes the token in the data folder itself, while no server runs: for who has lost the first
+admin token.")]
     Create(CreateToken),
     /// List tokens
     #[command(after_help = "Examples:\n  campanile token list")]
@@ -478,12 +528,18 @@ pub(crate) struct CreateToken {
     /// Role of the token
     #[arg(long, value_parser = ["admin", "operator", "viewer", "submit"])]
     pub role: String,
-    /// Account of the token [default: the account of your own token]
+    /// Account of the token [default: the account of your own token; with --data: default]
     #[arg(long, value_name = "A")]
     pub account: Option<String>,
     /// Name of the token
     #[arg(long, value_name = "N")]
     pub name: Option<String>,
+    /// Data folder to make the token in, while no server runs on it
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// The server's config, where it names the database [default: campanile.toml if it exists]
+    #[arg(long, value_name = "FILE", requires = "data")]
+    pub config: Option<PathBuf>,
     #[command(flatten)]
     pub format: FormatArgs,
     #[command(flatten)]
@@ -557,6 +613,9 @@ pub(crate) struct ServerArgs {
         help_heading = "Server"
     )]
     pub token: Option<String>,
+    /// File with the certificates of a CA of your own (PEM) that signed the server's certificate
+    #[arg(long, env = "CAMPANILE_CA_FILE", value_name = "FILE", help_heading = "Server")]
+    pub ca_file: Option<PathBuf>,
 }
 
 impl std::fmt::Debug for ServerArgs {

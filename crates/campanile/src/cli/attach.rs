@@ -36,6 +36,9 @@ pub(super) async fn upload(client: &ApiClient, files: &[PathBuf]) -> Result<Valu
         let fails = |why: String| Failure::Failed(format!("--attach {}: {why}", path.display()));
         let name = path.file_name().and_then(|name| name.to_str());
         let name = name.ok_or_else(|| fails("has no name in UTF-8".to_owned()))?;
+        if path.is_dir() {
+            return Err(fails("is a folder: attach the files in it".to_owned()));
+        }
         let file = tokio::fs::File::open(path).await.map_err(|error| fails(error.to_string()))?;
         let request = client.request(Method::POST, "/api/v1/attachments").header(CONTENT_TYPE, TYPE_DEFAULT);
         let stored = client.json(request.body(file)).await?;

@@ -7,6 +7,7 @@ use reqwest::header::{ACCEPT, HeaderMap};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::Duration;
 
 /// A connection must be there within this.
@@ -49,11 +50,13 @@ impl ApiClient {
                 "{url:?} is not a URL: it must begin with http:// or https://"
             )));
         }
-        let http = reqwest::Client::builder()
+        let mut builder = reqwest::Client::builder()
             .connect_timeout(CONNECT_MAX)
-            .user_agent(concat!("campanile/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|error| Failure::Failed(chain(&error)))?;
+            .user_agent(concat!("campanile/", env!("CARGO_PKG_VERSION")));
+        if let Some(file) = &server.ca_file {
+            builder = builder.tls_certs_merge(authorities(file)?);
+        }
+        let http = builder.build().map_err(|error| Failure::Failed(chain(&error)))?;
         Ok(ApiClient { url, token, http })
     }
 
@@ -130,8 +133,42 @@ impl ApiClient {
 
     /// Why there was no answer.
     pub fn unreachable(&self, error: &reqwest::Error) -> Failure {
-        let hint = if error.is_connect() { "; is `campanile serve` running there?" } else { "" };
-        Failure::Failed(format!("{}: {}{hint}", self.url, chain(error)))
+        let why = chain(error);
+        let hint = hint(&self.url, &why, error.is_connect());
+        Failure::Failed(format!("{}: {why}{hint}", self.url))
+    }
+}
+
+/// The certificates of a file.
+fn authorities(file: &Path) -> Result<Vec<reqwest::Certificate>, Failure> {
+    let fails = |why: String| Failure::Usage(format!("--ca-file {}: {why}", file.display()));
+    let pem = std::fs::read(file).map_err(|error| fails(error.to_string()))?;
+    let found = reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| fails(chain(&error)))?;
+    if found.is_empty() {
+        return Err(fails("has no certificate: PEM is needed, with -----BEGIN CERTIFICATE-----".to_owned()));
+    }
+    Ok(found)
+}
+
+/// What to do about a connection that failed in these words.
+fn hint(url: &str, why: &str, is_connect: bool) -> String {
+    let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
+    match url.split_once("://") {
+        Some(("https", rest)) if says(&["InvalidContentType", "ProtocolVersion"]) => {
+            format!(
+                "; this door speaks plain HTTP: use http://{rest}, or set [http] tls_cert and tls_key there"
+            )
+        }
+        Some(("https", _))
+            if says(&["UnknownIssuer", "unknown issuer", "CaUsedAsEndEntity", "self-signed"]) =>
+        {
+            "; no known CA signed the server's certificate: name yours by --ca-file FILE".to_owned()
+        }
+        Some(("https", _)) if says(&["NotValidForName", "not valid for name"]) => {
+            "; use the name that the server's certificate was made for".to_owned()
+        }
+        _ if is_connect => "; is `campanile serve` running there?".to_owned(),
+        _ => String::new(),
     }
 }
 

@@ -8,10 +8,15 @@ mod alert_args;
 mod alerts;
 mod args;
 mod attach;
+mod audit;
+mod audit_args;
 mod bench;
 mod client;
 mod ledger;
+mod local_tokens;
+mod migrate;
 mod people;
+mod privacy;
 mod report;
 mod sse;
 mod table;
@@ -84,7 +89,7 @@ fn run(arguments: impl IntoIterator<Item = std::ffi::OsString>, in_process: &InP
         Err(Failure::Usage(why)) => (why, 2),
     };
     if !why.is_empty() {
-        eprintln!("campanile: {why}");
+        crate::log::say_failure(&why);
     }
     ExitCode::from(code)
 }
@@ -98,9 +103,11 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
         },
         CliCommand::Check(check) => checked(&check),
         CliCommand::Config(ConfigCommand::PrintDefault) => print(&config::manual()),
+        CliCommand::Openapi => print(&doors::http::openapi_document()),
         CliCommand::Recipients(recipients) => client::block_on(match recipients {
             Recipients::Import(import) => Box::pin(people::import(import)) as client::Work,
             Recipients::Export(export) => Box::pin(people::export(export)),
+            Recipients::Erase(erase) => Box::pin(privacy::erase(erase)),
             Recipients::List(list) => Box::pin(people::list(list)),
         }),
         CliCommand::Alert(alert) => client::block_on(match alert {
@@ -117,9 +124,18 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
         }),
         CliCommand::Forecast(forecast) => client::block_on(Box::pin(alerts::forecast(forecast))),
         CliCommand::Token(token) => client::block_on(match token {
-            Token::Create(create) => Box::pin(tokens::create(create)) as client::Work,
+            Token::Create(create) => match create.data.clone() {
+                Some(data) => {
+                    Box::pin(async move { local_tokens::create(create, &data).await }) as client::Work
+                }
+                None => Box::pin(tokens::create(create)),
+            },
             Token::List(list) => Box::pin(tokens::list(list)),
             Token::Revoke(revoke) => Box::pin(tokens::revoke(revoke)),
+        }),
+        CliCommand::Audit(audit) => client::block_on(match audit {
+            audit_args::AuditCommand::List(list) => Box::pin(audit::list(list)) as client::Work,
+            audit_args::AuditCommand::Verify(verify) => Box::pin(audit::verify(verify)),
         }),
         CliCommand::Sim(sim) => match sim {
             args::Sim::Built(command) => Ok(command.run()?),
@@ -128,21 +144,23 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
         CliCommand::Bench(bench) => bench::run(&bench),
         CliCommand::Ledger(args::LedgerCommand::Audit(audit)) => ledger::audit(&audit),
         CliCommand::Ledger(args::LedgerCommand::Export(export)) => ledger::export(&export),
+        CliCommand::Migrate(migrate) => migrate::run(&migrate),
         CliCommand::Udp(udp) => udp::run(udp),
         CliCommand::Version(version) => said_version(&version),
     }
 }
 
 fn checked(check: &args::Check) -> Outcome {
-    let result = config::load(check.config.as_deref(), &check.data);
-    if let Ok(config) = &result
-        && let Some(missing) = missing_here(config)
-    {
-        eprintln!("{missing}");
+    let result = config::load_with_warnings(check.config.as_deref(), &check.data);
+    if let Ok((config, warnings)) = &result {
+        missing_here(config).iter().for_each(|missing| eprintln!("{missing}"));
+        warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     }
     match (result, check.format.is_json()) {
-        (Ok(_), true) => print("{\"ok\": true, \"problems\": []}\n"),
-        (Ok(config), false) => print(&format!("The config is good: {}.\n", summary(&config))),
+        (Ok((_, warnings)), true) => {
+            print(&format!("{}\n", serde_json::json!({"ok": true, "problems": [], "warnings": warnings})))
+        }
+        (Ok((config, _)), false) => print(&format!("The config is good: {}.\n", summary(&config))),
         (Err(problems), true) => {
             let list: Vec<_> = problems.list().iter().map(|problem| {
                 serde_json::json!({"place": problems.place(problem), "field": problem.field, "reason": problem.reason})

@@ -1,7 +1,7 @@
 //! `campanile recipients`: import with a progress bar, export, list.
 
-use super::args::{Export, Import, ListRecipients, OnProblem, PeopleFormat};
-use super::client::{ApiClient, sentence};
+use super::args::{Export, ExportFormat, Import, ListRecipients, OnProblem, PeopleFormat};
+use super::client::{ApiClient, segment, sentence};
 use super::{Failure, Outcome, print, table};
 use futures_util::stream::{self, Stream};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -16,6 +16,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The file is read and sent in pieces of so many octets.
 const PIECE_OCTETS: usize = 256 * 1024;
+/// All recipients.
+const ALL: &str = "/api/v1/recipients:export";
 /// Rows with problems that are shown.
 const ROWS_SHOWN: usize = 50;
 /// Devices shown of one recipient in a list.
@@ -25,6 +27,10 @@ type Source = Pin<Box<dyn AsyncRead + Send>>;
 
 pub(super) async fn import(import: Import) -> Outcome {
     let client = ApiClient::new(&import.server)?;
+    if import.file.is_dir() {
+        let why = "is a folder: name the file in it, of CSV or NDJSON, that has the people";
+        return Err(Failure::Failed(format!("{} {why}", import.file.display())));
+    }
     let (media_type, encoding) = content(&import)?;
     let (source, octets) = open(&import.file).await?;
     let bar = progress(octets);
@@ -165,7 +171,8 @@ fn progress(octets: Option<u64>) -> ProgressBar {
 
 pub(super) async fn export(export: Export) -> Outcome {
     let client = ApiClient::new(&export.server)?;
-    let (path, accept) = ("/api/v1/recipients:export", media_type(export.format));
+    let (path, accept) = source(&export)?;
+    let path = &*path;
     match &export.output {
         None => client.copy(path, accept, &mut BufWriter::new(io::stdout().lock())).await,
         Some(file) => {
@@ -173,6 +180,21 @@ pub(super) async fn export(export: Export) -> Outcome {
             let created = created.map_err(|error| Failure::Failed(format!("{}: {error}", file.display())))?;
             client.copy(path, accept, &mut BufWriter::new(created)).await
         }
+    }
+}
+
+/// The path that is exported, and the media type that is asked for.
+pub(super) fn source(export: &Export) -> Result<(String, &'static str), Failure> {
+    match (&export.id, export.format) {
+        (Some(id), None | Some(ExportFormat::Json)) => {
+            Ok((format!("/api/v1/recipients/{}/export", segment(id)), "application/json"))
+        }
+        (Some(_), Some(_)) => Err(Failure::Usage("one person is exported as JSON: --format json".to_owned())),
+        (None, Some(ExportFormat::Json)) => Err(Failure::Usage(
+            "all recipients are exported as --format csv or ndjson; json needs an ID".to_owned(),
+        )),
+        (None, None | Some(ExportFormat::Csv)) => Ok((ALL.to_owned(), media_type(PeopleFormat::Csv))),
+        (None, Some(ExportFormat::Ndjson)) => Ok((ALL.to_owned(), media_type(PeopleFormat::Ndjson))),
     }
 }
 

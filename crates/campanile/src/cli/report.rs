@@ -66,6 +66,7 @@ pub(super) fn picture(report: &Value, style: Style) -> String {
     routes(&mut out, report);
     tally(&mut out, "answers", &report["answers"], style);
     tally(&mut out, "failed or left out", &report["reasons"], style);
+    tally(&mut out, "people without a value for", &report["missing_values"], style);
     out
 }
 

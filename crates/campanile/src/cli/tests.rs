@@ -71,6 +71,7 @@ fn exit_codes_are_0_for_success_1_for_failure_2_for_wrong_usage() {
         ("--help".to_owned(), 0),
         ("alert send --help".to_owned(), 0),
         ("config print-default".to_owned(), 0),
+        ("openapi".to_owned(), 0),
         ("serve".to_owned(), 0),
         ("serve --data bad".to_owned(), 1),
         ("demo --exit".to_owned(), 0),
@@ -93,6 +94,10 @@ fn exit_codes_are_0_for_success_1_for_failure_2_for_wrong_usage() {
         ("alert list --url ftp://x --token t".to_owned(), 2),
         ("token create --role king".to_owned(), 2),
         ("alert list --url http://127.0.0.1:1 --token t".to_owned(), 1),
+        ("alert list --url https://127.0.0.1:1 --token t --ca-file /no/such/file".to_owned(), 2),
+        ("recipients import / --token t".to_owned(), 1),
+        ("help alert send".to_owned(), 0),
+        ("help".to_owned(), 0),
     ] {
         assert_eq!(code(&line), ExitCode::from(expected), "{line}");
     }
@@ -100,10 +105,10 @@ fn exit_codes_are_0_for_success_1_for_failure_2_for_wrong_usage() {
 
 #[test]
 fn a_command_that_needs_a_token_says_so() {
-    let server = ServerArgs { url: "http://127.0.0.1:1".to_owned(), token: None };
+    let server = ServerArgs { url: "http://127.0.0.1:1".to_owned(), token: None, ca_file: None };
     let Err(Failure::Usage(why)) = client::ApiClient::new(&server) else { panic!("there is no token") };
     assert!(why.contains("CAMPANILE_TOKEN"), "{why}");
-    let server = ServerArgs { url: String::new(), token: Some("cmp_secret".to_owned()) };
+    let server = ServerArgs { url: String::new(), token: Some("cmp_secret".to_owned()), ca_file: None };
     assert!(!format!("{server:?}").contains("cmp_secret"));
 }
 
@@ -202,7 +207,7 @@ impl Fake {
     }
 
     fn server(&self) -> ServerArgs {
-        ServerArgs { url: self.url.clone(), token: Some("cmp_t".to_owned()) }
+        ServerArgs { url: self.url.clone(), token: Some("cmp_t".to_owned()), ca_file: None }
     }
 
     fn asked(&self) -> Vec<String> {
@@ -386,4 +391,23 @@ async fn an_alert_is_sent_steered_and_reported() {
     assert!(asked[1].starts_with("POST /api/v1/alerts/a1:cancel HTTP"), "{}", asked[1]);
     assert!(asked[2].contains("accept: application/xml"), "{}", asked[2]);
     assert!(asked[4].ends_with(r#"{"name":"door","role":"submit"}"#), "{}", asked[4]);
+}
+
+#[tokio::test]
+async fn https_to_a_plain_door_is_told_with_the_remedy() {
+    crate::server::choose_cryptography();
+    for answer in [&[21, 3, 1, 0, 2, 2, 70][..], b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n"] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://{}", listener.local_addr().unwrap());
+        let door = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 4_096]).await.unwrap();
+            stream.write_all(answer).await.unwrap();
+        });
+        let server = ServerArgs { url, token: Some("cmp_t".to_owned()), ca_file: None };
+        let failed = client::ApiClient::new(&server).unwrap().get("/healthz").await.unwrap_err();
+        let Failure::Failed(why) = failed else { panic!("{failed:?}") };
+        assert!(why.contains("this door speaks plain HTTP: use http://"), "{why}");
+        door.await.unwrap();
+    }
 }

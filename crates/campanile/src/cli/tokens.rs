@@ -19,13 +19,14 @@ pub(super) async fn create(create: CreateToken) -> Outcome {
         return print(&format!("{token}\n"));
     }
     let text = |key: &str| token[key].as_str().unwrap_or_default().to_owned();
-    print(&format!(
-        "token: {}\n\nIts id is {}, its role {}, its account {}. The token is not shown again.\n",
-        text("token"),
-        text("id"),
-        text("role"),
-        text("account")
-    ))
+    print(&shown(&text("token"), &text("id"), &text("role"), &text("account")))
+}
+
+/// A new token in words.
+pub(super) fn shown(secret: &str, id: &str, role: &str, account: &str) -> String {
+    format!(
+        "token: {secret}\n\nIts id is {id}, its role {role}, its account {account}. The token is not shown again.\n"
+    )
 }
 
 pub(super) async fn list(list: ListTokens) -> Outcome {

@@ -2,12 +2,18 @@
 
 use super::route::{Route, SIMULATED_ADDRESS};
 use super::sections::{CapSender, Config, Http};
+use crate::log;
 use gateway::registry;
 use net::{TlsServer, TlsServerSettings};
 use records::ChannelNumber;
 use settings::{Place, Problems};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+
+/// An attachment must outlive the alert that names it: 40 days, and a day for what is retried at its end.
+const ATTACHMENTS_DAYS_MIN: u32 = 41;
+/// A hundred years.
+const RETENTION_DAYS_MAX: u32 = 36_500;
 
 /// Routes at most: each has three topics.
 const ROUTES_MAX: usize = 500;
@@ -24,6 +30,7 @@ pub(super) struct Check<'a> {
     pub config: &'a Config,
     pub data: &'a Path,
     pub places: &'a BTreeMap<String, Place>,
+    pub environment: &'a BTreeMap<String, String>,
     pub problems: &'a mut Problems,
 }
 
@@ -36,6 +43,7 @@ impl Check<'_> {
         let secret = self.config.callback.secret.as_slice();
         let signs = secret.is_empty() || gateway::notice::Signer::new(secret).is_ok();
         self.check("callback.secret", (!signs).then_some(NO_SECRET));
+        self.outbound();
         self.engine();
         self.rest();
         self.routes();
@@ -93,28 +101,17 @@ impl Check<'_> {
         let none = "must be at least 1";
         self.check("http.body_octets_max", (http.body_octets_max == 0).then_some(none));
         self.check("http.attachment_octets_max", (http.attachment_octets_max == 0).then_some(none));
+        self.check("http.attachments_total_max", (http.attachments_total_max == 0).then_some(none));
+        let short = http.attachments_unnamed_kept.as_secs() < 60;
+        self.check("http.attachments_unnamed_kept", short.then_some("must be at least 1m"));
         self.check("http.connections_max", (http.connections_max == 0).then_some(none));
         let per_address = http.connections_per_address_max == 0;
         self.check("http.connections_per_address_max", per_address.then_some(none));
-        for (key, list) in [("proxy_from", &http.proxy_from), ("trusted_proxies", &http.trusted_proxies)] {
-            for (n, network) in list.iter().enumerate() {
-                self.check(&format!("http.{key}[{n}]"), network.parse::<doors::smpp::AllowedIp>().err());
-            }
-        }
+        self.networks("http.proxy_from", &http.proxy_from);
+        self.networks("http.trusted_proxies", &http.trusted_proxies);
+        self.client_time("http.head_timeout", http.head_timeout);
+        self.client_time("http.write_stall", http.write_stall);
         self.check("http.burst", (http.requests_per_s > 0 && http.burst == 0).then_some(none));
-    }
-
-    fn smtp(&mut self) {
-        let Some(smtp) = &self.config.smtp else { return };
-        match smtp.domain.as_deref() {
-            None => self.add("smtp.domain", "is needed: replies come to answers+TAG@domain"),
-            Some(domain) => {
-                let well_formed = domain.split('.').all(|label| {
-                    !label.is_empty() && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
-                });
-                self.check("smtp.domain", (!well_formed).then(|| format!("{domain:?} is not a domain")));
-            }
-        }
     }
 
     fn engine(&mut self) {
@@ -145,14 +142,35 @@ impl Check<'_> {
         self.check("retention.days", (retention.days == Some(0)).then_some("must be at least 1"));
         let alone = retention.export_dir.is_some() && retention.days.is_none();
         self.check("retention.export_dir", alone.then_some("has no effect without days"));
+        let no_folder = retention.exports > 0 && retention.export_dir.is_none();
+        self.check("retention.exports", no_folder.then_some("has no effect without export_dir"));
+        let short = (1..ATTACHMENTS_DAYS_MIN).contains(&retention.attachments);
+        let words = "must be 0 (never) or at least 41: an alert lasts up to 40 days";
+        self.check("retention.attachments", short.then_some(words));
+        let ages = [
+            ("retention.answers", retention.answers),
+            ("retention.audit", retention.audit),
+            ("retention.exports", retention.exports),
+            ("retention.attachments", retention.attachments),
+        ];
+        for (key, days) in ages {
+            self.check(key, (days > RETENTION_DAYS_MAX).then_some("must be at most 36500 days"));
+        }
         let region = self.config.recipients.region.as_deref();
         self.check(
             "recipients.region",
             region.and_then(|region| channels::Defaults::in_region(region).err()),
         );
-        let filter = &self.config.log.filter;
-        let wrong = filter.parse::<tracing_subscriber::EnvFilter>().err();
-        self.check("log.filter", wrong.map(|error| error.to_string()));
+        self.check("log.filter", log::filter_problem(&self.config.log.filter));
+        self.log_environment(log::FILTER_VARIABLE, "log.filter", log::filter_problem);
+        self.log_environment(log::FORMAT_VARIABLE, "log.format", log::format_problem);
+    }
+
+    /// A variable that stands beside a key of `[log]` and goes over it.
+    fn log_environment(&mut self, name: &str, field: &str, problem: fn(&str) -> Option<String>) {
+        if let Some(reason) = self.environment.get(name).and_then(|value| problem(value)) {
+            self.problems.add(Place::Environment(name.to_owned()), field, reason);
+        }
     }
 
     fn routes(&mut self) {

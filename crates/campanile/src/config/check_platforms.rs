@@ -19,6 +19,7 @@ impl Check<'_> {
         ] {
             self.check(key, alone.then(|| format!("needs {other} beside it")));
         }
+        self.networks("smpp.proxy_from", &smpp.proxy_from);
         for problem in smpp.door(self.data).problems() {
             let field = match problem.field.as_str() {
                 "smpp.tls_listen" => "smpp.listen_tls",
@@ -59,6 +60,8 @@ impl Check<'_> {
         self.check(&at("username"), platform.username.is_empty().then_some("is needed"));
         self.check(&at("password"), platform.password.reveal().is_empty().then_some("is needed"));
         self.check(&at("account"), platform.account.is_empty().then_some("is empty"));
+        let control = platform.sender.as_deref().is_some_and(|sender| sender.contains(char::is_control));
+        self.check(&at("sender"), control.then_some("has a control character"));
         let rate = platform.rate;
         let wrong = !rate.is_finite() || rate < 0.0;
         self.check(

@@ -4,7 +4,7 @@ use super::charging::{Charging, ChargingMode};
 use super::check::Check;
 use super::sections::loopback;
 use charging::server::{ConnectTo, FinalUnits, PeerRule, ServerConfig};
-use net::{AllowedIp, TlsClient, TlsClientSettings, TlsServerSettings};
+use net::{AllowedIp, TlsClient, TlsClientSettings, TlsIdentity, TlsServer, TlsServerSettings};
 use settings::section;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -33,6 +33,12 @@ section! {
         /// Private key of the certificate (PEM); set with `tls_cert`.
         #[manual(example = "key.pem")]
         tls_key: Option<PathBuf> = None,
+        /// Authorities (PEM) of peers' certificates. With it only peers are taken on `listen_tls` that show a
+        /// certificate of one of them, valid now, for their Origin-Host: a dNSName of the certificate, or its
+        /// common name where it has none (RFC 6733, section 13.1). Others are refused (3010). `listen` takes
+        /// peers without TLS all the same, unless `tls_only` is set.
+        #[manual(example = "peers-ca.pem")]
+        tls_client_ca: Option<PathBuf> = None,
         /// Origin-Host of this server. Requests for another host are refused (3002).
         #[manual(required, example = "ocs.example")]
         origin_host: String = String::new(),
@@ -41,8 +47,12 @@ section! {
         origin_realm: String = String::new(),
         /// The peers.
         peer: Vec<DiameterPeer> = Vec::new(),
-        /// Connections at once on each address; more wait.
+        /// Connections at once; at least 1. One more takes the place of a connection without capabilities; if
+        /// there is none, it is closed.
         connections_max: usize = ServerConfig::default().connections_max,
+        /// Connections at once of one address (IPv6: of one network of 64 bits); at least 1. One more takes
+        /// the place of that address's own oldest connection without capabilities.
+        connections_per_address_max: usize = ServerConfig::default().connections_per_address_max,
         /// Octets of a message; a longer one ends its connection.
         message_octets_max: u32 = ServerConfig::default().message_octets_max,
         /// Unanswered requests of a peer; requests beyond are answered with 3004.
@@ -80,6 +90,13 @@ section! {
         /// With `address` and `tls`: the name in the peer's certificate.
         #[manual(default = "the host of `address`", example = "peer.example")]
         server_name: Option<String> = None,
+        /// With `address` and `tls`: our certificate chain (PEM) for a peer that asks for one; set with
+        /// `tls_key`.
+        #[manual(example = "client.pem")]
+        tls_cert: Option<PathBuf> = None,
+        /// Private key of `tls_cert` (PEM).
+        #[manual(example = "client-key.pem")]
+        tls_key: Option<PathBuf> = None,
         /// Makes the peer a charging server for `[charging] mode = "diameter"`. Requests go to the lowest
         /// number first, and to the next one while that cannot be reached. `realm` must then be the full
         /// name.
@@ -100,12 +117,14 @@ impl Diameter {
                 cert_file: data.join(cert),
                 key_file: data.join(key),
             }),
+            tls_client_ca: self.tls_client_ca.as_ref().map(|file| data.join(file)),
             origin_host: self.origin_host.clone(),
             origin_realm: self.origin_realm.clone(),
             // Told by who knows of other processes.
             connects_as: None,
             peers: self.peer.iter().map(|peer| peer.rule(data)).collect(),
             connections_max: self.connections_max,
+            connections_per_address_max: self.connections_per_address_max,
             message_octets_max: self.message_octets_max,
             window: self.window,
             watchdog: self.watchdog,
@@ -129,6 +148,11 @@ impl DiameterPeer {
                     ca_file: self.ca_file.as_ref().map(|file| data.join(file)),
                     server_name: self.server_name.clone(),
                 },
+                identity: self
+                    .tls_cert
+                    .as_ref()
+                    .zip(self.tls_key.as_ref())
+                    .map(|(cert, key)| TlsIdentity { cert_file: data.join(cert), key_file: data.join(key) }),
                 charges: self.charging,
             }),
         }
@@ -160,7 +184,12 @@ impl Check<'_> {
             self.diameter_address(&path, peer);
         }
         self.diameter_twins(&diameter.peer);
-        for problem in diameter.server(self.data, None).problems() {
+        let server = diameter.server(self.data, None);
+        let asks = server.tls.as_ref().zip(server.tls_client_ca.as_deref());
+        if let Some(Err(error)) = asks.map(|(tls, authorities)| TlsServer::asking(tls, Some(authorities))) {
+            self.add(&format!("diameter.{}", error.field), error.why);
+        }
+        for problem in server.problems() {
             if problem.field == "peer" && !diameter.peer.is_empty() {
                 // Said above, of the peer that it is about.
                 continue;
@@ -175,6 +204,8 @@ impl Check<'_> {
             for (key, is_there) in [
                 ("ca_file", peer.ca_file.is_some()),
                 ("server_name", peer.server_name.is_some()),
+                ("tls_cert", peer.tls_cert.is_some()),
+                ("tls_key", peer.tls_key.is_some()),
                 ("charging", peer.charging.is_some()),
             ] {
                 let alone = "has no effect without address: it is for a peer that this server connects to";
@@ -198,14 +229,23 @@ impl Check<'_> {
         if let Some((key, why)) = rule.unclear() {
             self.add(&format!("{path}.{key}"), why);
         }
-        for (key, is_there) in
-            [("ca_file", peer.ca_file.is_some()), ("server_name", peer.server_name.is_some())]
-        {
+        for (key, is_there) in [
+            ("ca_file", peer.ca_file.is_some()),
+            ("server_name", peer.server_name.is_some()),
+            ("tls_cert", peer.tls_cert.is_some()),
+            ("tls_key", peer.tls_key.is_some()),
+        ] {
             let alone = is_there && !peer.tls;
             self.check(&format!("{path}.{key}"), alone.then_some("has no effect without tls = true"));
         }
-        let settings = rule.connect.filter(|_| peer.tls).map(|to| to.tls);
-        if let Some(Err(error)) = settings.as_ref().map(TlsClient::new) {
+        for (is_alone, key, other) in [
+            (peer.tls_cert.is_some() && peer.tls_key.is_none(), "tls_cert", "tls_key"),
+            (peer.tls_key.is_some() && peer.tls_cert.is_none(), "tls_key", "tls_cert"),
+        ] {
+            self.check(&format!("{path}.{key}"), is_alone.then(|| format!("needs {other} beside it")));
+        }
+        let to = rule.connect.filter(|_| peer.tls);
+        if let Some(Err(error)) = to.map(|to| TlsClient::known_by(&to.tls, to.identity.as_ref())) {
             self.add(&format!("{path}.{}", error.field), error.why);
         }
     }

@@ -1,6 +1,7 @@
 //! `[smpp]`, `[[platform]]`, `[[keyword]]`: who hands messages in, and the words people say to them.
 
 use super::Config;
+use super::door_keys::door_limits;
 use super::sections::loopback;
 use doors::kannel::PlatformSettings;
 use doors::smpp::{AllowedIp, ClientLanes, LongMessageForm, SmppClient as ClientSettings, SmppConfig};
@@ -36,9 +37,16 @@ section! {
         tls_key: Option<PathBuf> = None,
         /// `system_id` of this server in the response to a bind; at most 15 octets.
         system_id: String = SmppConfig::default().system_id,
-        /// Connections at once on each address; half of them at most may be unbound, a quarter from one
-        /// network.
-        connections_max: usize = SmppConfig::default().connections_max,
+        /// Connections at once; at least 1. Half of them at most may be unbound, a quarter from one network:
+        /// the oldest unbound one makes room.
+        connections_max: usize = doors::smpp::CONNECTIONS_MAX,
+        /// Connections at once of one address (IPv6: of one network of 64 bits); at least 1. One more takes
+        /// the place of that address's own oldest connection that is not bound, or does not read.
+        connections_per_address_max: usize = doors::smpp::CONNECTIONS_PER_ADDRESS_MAX,
+        /// Load balancers, as addresses or networks, whose connections begin with a PROXY header of version 2
+        /// (haproxy: `send-proxy-v2`): the client's address is in it. Without the header they are closed.
+        #[manual(example = ["10.0.0.0/24"])]
+        proxy_from: Vec<String> = Vec::new(),
         /// Time from connection to bind.
         session_init: Duration = SmppConfig::default().session_init,
         /// Silence after which the server sends an `enquire_link` to a client.
@@ -211,7 +219,7 @@ impl Smpp {
                 key_file: data.join(key),
             }),
             system_id: self.system_id.clone(),
-            connections_max: self.connections_max,
+            limits: door_limits(self.connections_max, self.connections_per_address_max, &self.proxy_from),
             session_init: self.session_init,
             enquire_link: self.enquire_link,
             inactivity: self.inactivity,

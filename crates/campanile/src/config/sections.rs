@@ -4,6 +4,7 @@
 use super::charging::Charging;
 use super::diameter::Diameter;
 use super::edge::Edge;
+use super::outbound::Outbound;
 use super::platforms::{Keyword, Platform, Smpp};
 use super::route::Route;
 use super::topics::Topics;
@@ -54,6 +55,8 @@ section! {
         retention: Retention = Retention::default(),
         /// Signing of callbacks.
         callback: Callback = Callback::default(),
+        /// Whom the server calls for clients.
+        outbound: Outbound = Outbound::default(),
         /// The server's log.
         log: Log = Log::default(),
         /// Audiences of CAP messages.
@@ -95,6 +98,14 @@ section! {
         body_octets_max: usize = doors::http::HttpLimits::default().body_octets_max,
         /// Octets of one attachment (POST /api/v1/attachments); at least 1.
         attachment_octets_max: u64 = doors::http::HttpLimits::default().attachment_octets_max,
+        /// Octets of all attachments of one account together, those that still arrive included; at least 1.
+        attachments_total_max: u64 = doors::http::HttpLimits::default().attachments_total_max,
+        /// Time after which an attachment is deleted that no alert names; 1m or more. One that an alert names
+        /// is kept as `[retention] attachments` says.
+        attachments_unnamed_kept: Duration = doors::http::HttpLimits::default().attachments_unnamed_kept,
+        /// Octets that stay free for alerts on the disk of the attachments: an attachment that would leave
+        /// less is refused (507); 0: none.
+        attachments_disk_reserve: u64 = doors::http::HttpLimits::default().attachments_disk_reserve,
         /// Requests per second of one token; 0 is unlimited.
         requests_per_s: u32 = doors::http::HttpLimits::default().requests_per_s,
         /// Requests of one token at once; at least 1 unless `requests_per_s` is 0.
@@ -112,6 +123,12 @@ section! {
         /// Reverse proxies, as addresses or networks, that add the client's address to `X-Forwarded-For`.
         #[manual(example = ["10.0.0.5"])]
         trusted_proxies: Vec<String> = Vec::new(),
+        /// Time until the head of a request is whole, and after which an idle connection is closed; 1s to 1h.
+        /// A body ends after 30s of silence, after 10m, or if it brings less than 1,000 octets a second after
+        /// its first minute.
+        head_timeout: Duration = doors::http::HttpLimits::default().head_timeout,
+        /// Time that a client may leave its answers unread; 1s to 1h. Then its connection is closed.
+        write_stall: Duration = doors::http::HttpLimits::default().write_stall,
     }
 }
 
@@ -126,8 +143,8 @@ section! {
         url: Secret = Secret::from("sqlite:campanile.db"),
         /// PostgreSQL: connections of this process, 3 to 100.
         connections: u32 = CONNECTIONS,
-        /// Folder of attachments; each is kept for 41 days after an alert last named it. Several processes
-        /// need a folder that all of them share.
+        /// Folder of attachments, which `[http] attachments_total_max` bounds; each is kept as `[retention]
+        /// attachments` says. Several processes need a folder that all of them share.
         media: PathBuf = PathBuf::from("media"),
     }
 }
@@ -204,7 +221,34 @@ section! {
         /// octets.
         #[manual(required, example = "reply.city.example")]
         domain: Option<String> = None,
+        /// Certificate chain (PEM); set with `tls_key`. The server then offers STARTTLS.
+        #[manual(example = "tls/chain.pem")]
+        tls_cert: Option<PathBuf> = None,
+        /// Private key of the certificate (PEM); set with `tls_cert`.
+        #[manual(example = "tls/key.pem")]
+        tls_key: Option<PathBuf> = None,
+        /// Connections at once; at least 1. One more takes the place of the oldest connection of the address
+        /// that has most, unless a mail of that is being stored.
+        connections_max: usize = doors::smtp::CONNECTIONS_MAX,
+        /// Connections at once of one address (IPv6: of one network of 64 bits); at least 1. One more takes
+        /// the place of that address's own oldest.
+        connections_per_address_max: usize = doors::smtp::CONNECTIONS_PER_ADDRESS_MAX,
+        /// Load balancers, as addresses or networks, whose connections begin with a PROXY header of version 2
+        /// (haproxy: `send-proxy-v2`): the client's address is in it. Without the header they are closed.
+        #[manual(example = ["10.0.0.0/24"])]
+        proxy_from: Vec<String> = Vec::new(),
+        /// Time until a command is whole; 1s to 1h (RFC 5321 asks for 5m).
+        command_timeout: Duration = smtp_default().command,
+        /// Time until a mail is whole, from DATA on; 1s to 1h.
+        mail_timeout: Duration = smtp_default().mail,
+        /// Time that a client may leave replies unread; 1s to 1h. Then its connection is closed.
+        write_stall: Duration = smtp_default().write_stall,
     }
+}
+
+/// What `[smtp]` says of times unless it says otherwise.
+fn smtp_default() -> doors::smtp::SmtpConfig {
+    doors::smtp::SmtpConfig::new(String::new(), String::new())
 }
 
 section! {
@@ -238,7 +282,7 @@ section! {
 }
 
 section! {
-    /// How long records are kept.
+    /// How long records are kept. It is looked every ten minutes for what is past its time.
     Retention {
         /// Days after which an ended alert is deleted with its deliveries; at least 1.
         #[manual(default = "for ever", example = 365)]
@@ -247,6 +291,18 @@ section! {
         /// deliveries, then ID.json with its report. Needs `days`.
         #[manual(example = "exports")]
         export_dir: Option<PathBuf> = None,
+        /// Days after the end of an alert, and of its time to answer, after which the texts of its answers
+        /// are removed; choices and counts stay. 0 to 36500; 0: as long as the alert.
+        answers: u32 = 0,
+        /// Days after which entries of the audit trail are dropped; a signed entry stands for them. 0 to
+        /// 36500; 0: never.
+        audit: u32 = 0,
+        /// Days after which files in `export_dir` are removed, from when they were written. 0 to 36500; 0:
+        /// never. Needs `export_dir`.
+        exports: u32 = 0,
+        /// Days after which an attachment that an alert names is removed, from when the alert was submitted.
+        /// 41 to 36500, since an alert lasts up to 40 days; 0: never.
+        attachments: u32 = 41,
     }
 }
 

@@ -1,10 +1,11 @@
 //! Conversion of a config into the setup of a server.
 
 use super::check_servers::{Where, bus_kept, store_kept};
+use super::door_keys::balancers;
 use super::{Charging, ChargingMode, Config, Route};
 use crate::setup::{
-    ConfiguredRoute, LedgerSetup, NodeSetup, Retention, Setup, SharedServers, Simulator, SmppDoor, SmtpDoor,
-    StoragePlace,
+    CallbackSetup, ConfiguredRoute, LedgerSetup, NodeSetup, Retention, Setup, SharedServers, Simulator,
+    SmppDoor, StoragePlace,
 };
 use bus::nats::Credentials;
 use doors::http::HttpConfig;
@@ -12,7 +13,6 @@ use gateway::Surroundings;
 use gateway::edge::EdgeSites;
 use gateway::mail::ReplyDomain;
 use gateway::topic::TextTopics;
-use net::Balancers;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -28,16 +28,17 @@ impl Config {
         let retention = Retention {
             days: self.retention.days.unwrap_or(0),
             export_dir: self.retention.export_dir.clone(),
+            answers: self.retention.answers,
+            audit: self.retention.audit,
+            exports: self.retention.exports,
+            attachments: self.retention.attachments,
         };
-        let smtp = self.smtp.as_ref().and_then(|smtp| {
-            smtp.domain.as_ref().map(|domain| SmtpDoor { listen: smtp.listen, domain: domain.clone() })
-        });
         Ok(Setup {
             data: data.to_owned(),
             kept: self.kept(data),
             media: store::media::Media::at(&data.join(&self.store.media)),
             http: Some(self.http_config(data)?),
-            smtp,
+            smtp: self.smtp.as_ref().and_then(|smtp| smtp.door(data)),
             smpp: self
                 .smpp
                 .as_ref()
@@ -52,7 +53,10 @@ impl Config {
             cap_senders: self.cap_senders(),
             defaults: self.address_defaults(),
             engine: self.engine_settings(),
-            webhook_secret: self.callback.secret.clone(),
+            callbacks: CallbackSetup {
+                secret: self.callback.secret.clone(),
+                outbound: self.outbound_policy(),
+            },
             retention,
         })
     }
@@ -142,16 +146,13 @@ impl Config {
             _ => None,
         };
         let (listen, public_url) = (self.http.listen, self.http.public_url.clone());
-        // They were checked.
-        let networks =
-            |list: &[String]| Balancers::new(list.iter().filter_map(|one| one.parse().ok()).collect());
         Ok(HttpConfig {
             listen,
             tls,
             public_url,
             limits: self.http_limits(),
-            balancers: networks(&self.http.proxy_from),
-            trusted_proxies: networks(&self.http.trusted_proxies),
+            balancers: balancers(&self.http.proxy_from),
+            trusted_proxies: balancers(&self.http.trusted_proxies),
             descriptors: crate::descriptors::budget(),
         })
     }

@@ -1,3 +1,5 @@
+mod doors;
+
 use super::*;
 use settings::Outline;
 use smpp::text::national::Language;
@@ -192,13 +194,16 @@ fn rules_that_a_key_alone_cannot_tell() {
         ("[smtp]".into(), "smtp.domain: is needed: replies come to answers+TAG@domain"),
         ("[engine]\nretry_after = [\"0s\"]".into(), "engine.retry_after[0]: must be at least 1s"),
         ("[retention]\nexport_dir = \"x\"".into(), "retention.export_dir: has no effect without days"),
+        ("[retention]\nexports = 9".into(), "retention.exports: has no effect without export_dir"),
+        ("[retention]\nattachments = 40".into(), "retention.attachments: must be 0 (never) or at least 41: an alert lasts up to 40 days"),
+        ("[retention]\naudit = 36501".into(), "retention.audit: must be at most 36500 days"),
         (
             "[recipients]\nregion = \"XX\"".into(),
             "recipients.region: region \"XX\" is unknown: two letters of ISO 3166-1, such as SE",
         ),
         (
             "banana = 1".into(),
-            "banana: is unknown; known are http, store, bus, node, smtp, route, engine, recipients, retention, callback, log, cap, smpp, platform, keyword, topics, edge, diameter, charging",
+            "banana: is unknown; known are http, store, bus, node, smtp, route, engine, recipients, retention, callback, outbound, log, cap, smpp, platform, keyword, topics, edge, diameter, charging",
         ),
     ];
     each_alone(cases);
@@ -209,7 +214,7 @@ fn an_audience_gets_the_verdict_that_an_alert_gets() {
     let cases: Vec<(String, &str)> = vec![
         (
             "[[cap.sender]]\nsender = \"s\"\naudience = [\"areas\"]".into(),
-            "cap.sender[0].audience[0]: \"areas\" is not an audience; write all, area, group:G, group:G/channel, recipient:R or CHANNEL:ADDRESS",
+            "cap.sender[0].audience[0]: \"areas\" is not an audience; did you mean area? write all, area, group:G, group:G/channel, recipient:R or CHANNEL:ADDRESS",
         ),
         (
             "[[cap.sender]]\nsender = \"s\"\naudience = [\"sms:+999123456789\"]".into(),
@@ -491,6 +496,16 @@ fn a_problem_of_the_environment_names_its_variable() {
             "environment CAMPANILE__HTTP__LISEN: http.lisen: is unknown; did you mean listen?",
         ),
         (
+            "CAMPANILE_LOG",
+            "inof",
+            "environment CAMPANILE_LOG: log.filter: \"inof\" is no level: off, error, warn, info, debug, trace are, or PART=LEVEL such as \"info,gateway=debug\"; did you mean info?",
+        ),
+        (
+            "CAMPANILE_LOG_FORMAT",
+            "xml",
+            "environment CAMPANILE_LOG_FORMAT: log.format: \"xml\" is none of text, json",
+        ),
+        (
             "CAMPANILE__ROUTE__0__RATE",
             "fast",
             "environment CAMPANILE__ROUTE__0__RATE: route[0].rate: must be a number, not a text",
@@ -581,4 +596,58 @@ fn edge_sites_are_known_where_the_config_has_some_and_a_reload_applies_them() {
         (setup(ROUTE), setup(&format!("{ROUTE}{}[recipients]\nregion = \"SE\"\n", site("north"))));
     assert_ne!(old.defaults, new.defaults);
     assert_eq!(old.needs_restart(&new), [""; 0]);
+}
+
+#[test]
+fn a_host_name_is_an_address_to_listen_on_at_every_door() {
+    let text = "[http]\nlisten = \"localhost:1\"\n[smtp]\nlisten = \"localhost:2\"\ndomain = \"a.example\"\n[smpp]\nlisten = \"localhost:3\"\n\
+                [topics]\nlisten = \"localhost:4\"\n[diameter]\nlisten = \"localhost:5\"\norigin_host = \"o.example\"\norigin_realm = \"example\"\n";
+    let config = parse(text, "c.toml", Path::new("."), &BTreeMap::new()).unwrap();
+    let doors = [
+        config.http.listen,
+        config.smtp.unwrap().listen,
+        config.smpp.unwrap().listen,
+        config.topics.unwrap().listen,
+        config.diameter.unwrap().listen,
+    ];
+    assert_eq!(doors.map(|door| door.to_string()), [1, 2, 3, 4, 5].map(|port| format!("127.0.0.1:{port}")));
+}
+
+#[test]
+fn a_server_starts_with_the_default_where_the_log_alone_is_wrong_and_says_so() {
+    let data = tempfile::tempdir().unwrap();
+    let file = data.path().join("c.toml");
+    std::fs::write(&file, "[log]\nfilter = \"loud\"\n").unwrap();
+    assert!(load(Some(&file), data.path()).is_err());
+    let (config, warnings) = load_to_serve(Some(&file), data.path()).unwrap();
+    assert_eq!(config.log.filter, "info");
+    assert!(
+        matches!(&warnings[..], [one] if one.contains("c.toml:2:") && one.contains("log.filter: \"loud\" is no level")),
+        "{warnings:?}"
+    );
+    std::fs::write(&file, "[log]\nfilter = \"loud\"\n[http]\nburst = -1\n").unwrap();
+    assert!(load_to_serve(Some(&file), data.path()).is_err());
+}
+
+#[test]
+fn slips_that_would_silence_the_log_or_paint_a_sender_are_told() {
+    let cases: Vec<(String, &str)> = vec![
+        (
+            "[log]\nfilter = \"loud\"".into(),
+            "log.filter: \"loud\" is no level: off, error, warn, info, debug, trace are, or PART=LEVEL such as \"info,gateway=debug\"",
+        ),
+        (
+            "[log]\nfilter = \"info,gatway=debug\"".into(),
+            "log.filter: \"gatway\" in \"gatway=debug\" is no part of the program; did you mean gateway?",
+        ),
+        (
+            "[http]\nlisten = \"localhost\"".into(),
+            "http.listen: \"localhost\" is not address:port, such as 127.0.0.1:8080 or localhost:8080",
+        ),
+        (
+            "[[platform]]\nusername = \"p\"\npassword = \"p\"\nsender = \"A\\nB\"".into(),
+            "platform[0].sender: has a control character",
+        ),
+    ];
+    each_alone(cases);
 }

@@ -1,6 +1,7 @@
 //! `[topics]`: the text protocol for displays, scripts and `nc`.
 
 use super::check::Check;
+use super::door_keys::door_limits;
 use super::sections::loopback;
 use bus::Retention;
 use doors::topic::TopicsConfig;
@@ -48,8 +49,18 @@ section! {
         /// Age beyond which messages are deleted.
         #[manual(example = "30d")]
         keep_age: Option<Duration> = None,
-        /// Connections at once on each address; more wait.
-        connections_max: usize = TopicsConfig::default().connections_max,
+        /// Connections at once; at least 1. One more takes the place of a connection without a whole request,
+        /// or that does not read; if there is none, it is closed.
+        connections_max: usize = doors::topic::CONNECTIONS_MAX,
+        /// Connections at once of one address (IPv6: of one network of 64 bits); at least 1. One more takes
+        /// the place of that address's own oldest connection without a whole request, or that does not read.
+        /// A connection that showed a token keeps its place as long as it reads.
+        connections_per_address_max: usize = doors::topic::CONNECTIONS_PER_ADDRESS_MAX,
+        /// Load balancers, as addresses or networks, whose connections begin with a PROXY header of version 2
+        /// (haproxy: `send-proxy-v2`): the client's address is in it, and a client from beyond loopback needs
+        /// a token. Without the header they are closed.
+        #[manual(example = ["10.0.0.0/24"])]
+        proxy_from: Vec<String> = Vec::new(),
         /// Silence after which a connection ends; at least 1s.
         #[manual(default = "never", example = "1h")]
         idle: Option<Duration> = None,
@@ -112,7 +123,7 @@ impl Topics {
                 Exit::Close => doors::topic::Exit::Close,
                 Exit::Stop => doors::topic::Exit::Stop,
             },
-            connections_max: self.connections_max,
+            limits: door_limits(self.connections_max, self.connections_per_address_max, &self.proxy_from),
             idle: self.idle,
             request: self.request_timeout,
             auth: self.auth_timeout,
@@ -132,6 +143,7 @@ impl Check<'_> {
         ] {
             self.check(key, alone.then(|| format!("needs {other} beside it")));
         }
+        self.networks("topics.proxy_from", &topics.proxy_from);
         for problem in topics.door(self.data, false).problems() {
             self.add(&problem.field, problem.reason);
         }

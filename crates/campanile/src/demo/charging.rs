@@ -51,7 +51,8 @@ pub struct ChargingDemoOptions {
 /// Runs it; true if the account is what it must be.
 pub async fn run(options: ChargingDemoOptions) -> Result<bool, String> {
     let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
-    let server = RunningServer::open(setup(&options, folder.path())?, None).await?;
+    let mut server = RunningServer::open(setup(&options, folder.path())?, None).await?;
+    server.ensure_admin_token(|_| Ok(())).await?;
     let result = show(&server, &options).await;
     if result.is_ok() && !options.exit {
         println!("Everything stays up until you press Ctrl-C. Accounts that change are shown:\n");
@@ -84,7 +85,7 @@ fn setup(options: &ChargingDemoOptions, folder: &Path) -> Result<crate::setup::S
 fn api(server: &RunningServer) -> Result<DemoApi, String> {
     let address = server.http().ok_or("the HTTP door is not open")?;
     let token = server.admin_token.clone().ok_or("there is no token")?;
-    Ok(DemoApi { url: format!("http://{address}"), token, client: reqwest::Client::new() })
+    Ok(DemoApi { url: format!("http://{address}"), token, client: super::client()? })
 }
 
 async fn show(server: &RunningServer, options: &ChargingDemoOptions) -> Result<bool, String> {

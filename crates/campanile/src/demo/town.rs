@@ -1,6 +1,6 @@
 //! The demo's house: three carriers with limits, a mail relay, and the alert that goes out by them.
 
-use crate::setup::{ConfiguredRoute, Retention, Setup, Simulator, SmtpDoor};
+use crate::setup::{CallbackSetup, ConfiguredRoute, Retention, Setup, Simulator};
 use doors::http::HttpConfig;
 use gateway::mail::MailRoute;
 use gateway::sms::SmsRoute;
@@ -49,14 +49,20 @@ pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, St
         },
         media: store::media::Media::at(&folder.join("media")),
         http: Some(HttpConfig::plain(listen, public_url)),
-        smtp: Some(SmtpDoor { listen: door, domain: DOMAIN.to_owned() }),
+        smtp: Some(doors::smtp::SmtpConfig::new(door.to_string(), DOMAIN.to_owned())),
         routes: routes(town),
         cap_senders: Vec::new(),
         defaults: channels::Defaults::default(),
         engine: engine::Settings { retry_after_s: RETRY_AFTER_S.to_vec(), ..engine::Settings::default() },
-        webhook_secret: None,
+        callbacks: CallbackSetup { secret: None, outbound: outbound()? },
         retention: Retention::default(),
     })
+}
+
+/// Who looks at the demo may have it call a program of their own beside it.
+fn outbound() -> Result<net::OutboundPolicy, String> {
+    let here = ["127.0.0.0/8".to_owned(), "::1".to_owned()];
+    net::OutboundPolicy::new(&here).map_err(|_| "no loopback".to_owned())
 }
 
 fn routes(town: &Town) -> Vec<ConfiguredRoute> {

@@ -183,8 +183,15 @@ impl Charges {
             origin_realm: REALM.to_owned(),
             ..ServerConfig::default()
         };
-        let server =
-            crate::server::start(config, ledger.clone(), Arc::default(), Arc::clone(&cores)).await.unwrap();
+        let server = crate::server::start(
+            config,
+            ledger.clone(),
+            Arc::default(),
+            Arc::clone(&cores),
+            net::DescriptorBudget::unlimited(),
+        )
+        .await
+        .unwrap();
         let address = server.address().unwrap().to_string();
         let peer = PeerRule {
             origin_host: OCS.to_owned(),
@@ -204,7 +211,15 @@ impl Charges {
             peers: vec![peer],
             ..ServerConfig::default()
         };
-        let client = crate::server::start(config, ledger.clone(), Arc::default(), cores).await.unwrap();
+        let client = crate::server::start(
+            config,
+            ledger.clone(),
+            Arc::default(),
+            cores,
+            net::DescriptorBudget::unlimited(),
+        )
+        .await
+        .unwrap();
         let path = folder.path().join("store");
         let store = store::sqlite::open(&path, &store::sqlite::SqliteOptions::default()).unwrap();
         let external = External::open(settings, None, &bus, store).await.unwrap();

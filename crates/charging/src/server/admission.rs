@@ -52,6 +52,8 @@ pub(super) struct Admission {
     mailbox: Arc<Mailbox>,
     /// Where we connect to the peer too.
     link: Option<RemoteLink>,
+    /// Whom the peer's certificate is for, where it was asked for one.
+    certified: Option<Vec<String>>,
 }
 
 impl Admission {
@@ -62,7 +64,12 @@ impl Admission {
         link: Option<RemoteLink>,
     ) -> Admission {
         let state = AdmissionState::AwaitingCapabilities;
-        Admission { state, server: Arc::clone(server), from, transport, mailbox, link }
+        Admission { state, server: Arc::clone(server), from, transport, mailbox, link, certified: None }
+    }
+
+    /// The peer's certificate is for these hosts, and for no other.
+    pub(super) fn certify(&mut self, names: Option<Vec<String>>) {
+        self.certified = names;
     }
 
     /// A peer asks to be let in (CER).
@@ -72,6 +79,9 @@ impl Admission {
         notify: &Arc<Notify>,
         now: Instant,
     ) -> AdmissionVerdict {
+        if self.certified.as_ref().is_some_and(|names| !net::is_named(names, &peer.origin_host)) {
+            return self.refuse(&peer, NotAdmitted::ANOTHERS_CERTIFICATE);
+        }
         match self.server.peers.admit(&peer, self.from, self.transport) {
             Ok(Admittance::Now(slot)) => self.let_in(peer, slot),
             Ok(Admittance::Judged(remote)) => {

@@ -3,8 +3,9 @@
 use super::final_unit::FinalUnits;
 use diameter::peer::MESSAGE_OCTETS_MAX_DEFAULT;
 use ledger::runtime_rules::PeerSpec;
-use net::{AllowedIp, TlsClientSettings, TlsServerSettings};
+use net::{AllowedIp, TlsClientSettings, TlsIdentity, TlsServerSettings};
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The shortest watchdog interval (RFC 3539, section 3.4.1).
@@ -25,6 +26,9 @@ pub struct ServerConfig {
     pub sctp_listen: Vec<SocketAddr>,
     /// Needed by `tls_listen`.
     pub tls: Option<TlsServerSettings>,
+    /// By TLS only peers come in that show a certificate of an authority in this file (PEM), for their
+    /// Origin-Host.
+    pub tls_client_ca: Option<PathBuf>,
     /// Our DiameterIdentity.
     pub origin_host: String,
     /// Our DiameterIdentity on connections that we begin; nothing: the same. Of several processes with one
@@ -34,8 +38,10 @@ pub struct ServerConfig {
     pub origin_realm: String,
     /// Who may connect. None: whoever connects from this machine.
     pub peers: Vec<PeerRule>,
-    /// On each address.
+    /// Connections at once.
     pub connections_max: usize,
+    /// Connections at once of one address.
+    pub connections_per_address_max: usize,
     /// The longest message that is taken.
     pub message_octets_max: u32,
     /// Requests of a peer that may be unanswered; what comes beyond them is told 3004.
@@ -55,11 +61,13 @@ impl Default for ServerConfig {
             tls_listen: None,
             sctp_listen: Vec::new(),
             tls: None,
+            tls_client_ca: None,
             origin_host: String::new(),
             connects_as: None,
             origin_realm: String::new(),
             peers: Vec::new(),
             connections_max: 20_000,
+            connections_per_address_max: 10_000,
             message_octets_max: MESSAGE_OCTETS_MAX_DEFAULT,
             window: 20_000,
             watchdog: Duration::from_secs(30),
@@ -91,6 +99,8 @@ pub struct ConnectTo {
     pub address: String,
     /// Whom we trust, where the rule says TLS.
     pub tls: TlsClientSettings,
+    /// What we show to a peer that asks for a certificate.
+    pub identity: Option<TlsIdentity>,
     /// It is a charging server, with this place in the order in which they are asked. Its realm then stands
     /// in full.
     pub charges: Option<u32>,
@@ -200,6 +210,9 @@ impl ServerConfig {
         if self.tls_listen.is_some() && self.tls.is_none() {
             add("listen_tls", "tls_cert and tls_key are needed");
         }
+        if self.tls_client_ca.is_some() && self.tls_listen.is_none() {
+            add("tls_client_ca", "has no effect without listen_tls: certificates are shown by TLS alone");
+        }
         let beyond = |listen: Option<SocketAddr>| listen.is_some_and(|listen| !listen.ip().is_loopback());
         if !self.sctp_listen.is_empty()
             && let Err(why) = net::sctp_addresses(&self.sctp_listen)
@@ -215,6 +228,9 @@ impl ServerConfig {
         }
         if self.connections_max == 0 {
             add("connections_max", "must be at least 1");
+        }
+        if self.connections_per_address_max == 0 {
+            add("connections_per_address_max", "must be at least 1");
         }
         if !(1..=1_000_000).contains(&self.window) {
             add("window", "must be from 1 to 1000000");

@@ -91,7 +91,8 @@ impl Remote {
         config: &Arc<ConnectionConfig>,
         seed: u64,
     ) -> Result<Arc<Remote>, String> {
-        let tls = rule.tls.then(|| TlsClient::new(&to.tls)).transpose().map_err(|error| error.to_string())?;
+        let known_by = || TlsClient::known_by(&to.tls, to.identity.as_ref());
+        let tls = rule.tls.then(known_by).transpose().map_err(|error| error.to_string())?;
         let peer = Peer::new(Arc::clone(config), &rule.origin_host, seed);
         Ok(Arc::new(Remote {
             asker: to.charges.map(|place| Arc::new(Asker::new(&rule.origin_host, &rule.realm, place))),

@@ -82,6 +82,7 @@ async fn serve(
         Signals { notify: Arc::clone(&notify), stopping: server.stop.subscribe(), is_stopped: false };
     let mut connection = DiameterConnection::new(server, machine, notify, from, link);
     connection.place = place;
+    connection.admission.certify(stream.client_names());
     let end = drive(&mut Link::new(stream), &mut connection, &mut signals).await;
     tracing::debug!(from = %from.0, ?end, "a Diameter connection ended");
     connection.end(Instant::now());

@@ -41,7 +41,7 @@ use connection::serve_accepted;
 use diameter::dictionary::application;
 use diameter::peer::{Application, ConnectionConfig};
 use ledger::shard_threads::Ledger;
-use net::{Cores, Listener, ListenerLimits, TlsServer};
+use net::{Cores, DescriptorBudget, DoorLimits, Listener, ListenerLimits, TlsServer};
 use peers::Peers;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -185,11 +185,13 @@ pub async fn start(
     ledger: Ledger,
     notifier: Arc<SessionNotifier>,
     cores: Arc<Cores>,
+    descriptors: Arc<DescriptorBudget>,
 ) -> Result<Running, ServerError> {
     if let Some(problem) = config.problems().into_iter().next() {
         return Err(ServerError { field: problem.field, why: problem.why });
     }
-    let tls = config.tls.as_ref().map(TlsServer::new).transpose();
+    let client_ca = config.tls_client_ca.as_deref();
+    let tls = config.tls.as_ref().map(|tls| TlsServer::asking(tls, client_ca)).transpose();
     let tls = tls.map_err(|error| ServerError { field: error.field, why: error.why })?;
     let peers = Peers::new(config.peers.clone(), Arc::clone(ledger.kept()));
     let identity = Identity::new(&config.origin_host, &config.origin_realm, &config.final_units);
@@ -206,7 +208,8 @@ pub async fn start(
     });
     let mut running =
         Running { address: None, tls_address: None, sctp_address: None, server, cores, tasks: Vec::new() };
-    let admission = ListenerLimits::of(config.connections_max);
+    let limits = DoorLimits::new(config.connections_max, config.connections_per_address_max);
+    let admission = ListenerLimits::of_door("diameter", limits, descriptors);
     for (field, listen, tls) in [("listen", config.listen, None), ("listen_tls", config.tls_listen, tls)] {
         let Some(listen) = listen else { continue };
         let cannot =
@@ -220,20 +223,18 @@ pub async fn start(
         }
         running.serve(listener, tls, None);
     }
-    running.open_sctp(&config)?;
+    running.open_sctp(&config, admission)?;
     running.connect_to(&config.peers)?;
     Ok(running)
 }
 
 impl Running {
-    fn open_sctp(&mut self, config: &ServerConfig) -> Result<(), ServerError> {
+    fn open_sctp(&mut self, config: &ServerConfig, admission: ListenerLimits) -> Result<(), ServerError> {
         if config.sctp_listen.is_empty() {
             return Ok(());
         }
         let otherwise = config.listen.is_some() || config.tls_listen.is_some();
-        if let Some(listener) =
-            sctp::bind(&config.sctp_listen, ListenerLimits::of(config.connections_max), otherwise)?
-        {
+        if let Some(listener) = sctp::bind(&config.sctp_listen, admission, otherwise)? {
             self.sctp_address = listener.address().ok();
             // Each address we may send from is told (RFC 6733, section 5.3.5).
             let mut machine = machine(config);

@@ -75,6 +75,11 @@ pub(super) struct NotAdmitted {
 }
 
 impl NotAdmitted {
+    /// By TLS it has shown a certificate that is for somebody else (RFC 6733, section 13.1).
+    pub(super) const ANOTHERS_CERTIFICATE: NotAdmitted = NotAdmitted {
+        result_code: result_code::UNKNOWN_PEER,
+        text: "the certificate of the connection is not for this Origin-Host",
+    };
     /// It has a connection that stays.
     pub(super) const TWICE: NotAdmitted = NotAdmitted {
         result_code: result_code::ELECTION_LOST,

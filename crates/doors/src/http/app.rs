@@ -1,16 +1,22 @@
 //! State shared by all handlers, in parts: each belongs to the module that uses it.
 
+use crate::guessing::GuessingGuard;
+use crate::http::account_places::AccountPlaces;
+use crate::http::alerts::AlertState;
 use crate::http::alerts::events::EventStreams;
 use crate::http::answer_page::links::AnswerLinks;
 use crate::http::attachments::AttachmentState;
-use crate::http::auth::{AuthState, Caller};
+use crate::http::audit::NotedReads;
+use crate::http::auth::AuthState;
 use crate::http::cap::CapState;
 use crate::http::operations::OperationsState;
 use crate::http::problem::HttpResult;
 use crate::http::recipients::stream::IMPORTS_MAX;
 use crate::http::request::body::BodyLimits;
 use crate::http::request::json::JsonNode;
+use crate::http::uploads::UploadState;
 use crate::http::{Deps, Forwarding, HttpConfig, LedgerAccess};
+use crate::live_tokens::LiveTokens;
 use arc_swap::ArcSwap;
 use axum::body::Body;
 use axum::extract::FromRef;
@@ -21,11 +27,12 @@ use records::Timestamp;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
-use store::{Act, SharedStore};
-use tokio::sync::{Mutex, MutexGuard, Semaphore, watch};
+use store::SharedStore;
+use tokio::sync::{Mutex, MutexGuard, watch};
 
 /// Locks over which recipients and groups are spread, so that comparing a version and writing are one.
 const STRIPES: usize = 64;
+const JSON: &str = "application/json";
 
 /// A cheap handle on the state that handlers share. A handler that needs one part alone takes that part.
 #[derive(Clone)]
@@ -50,12 +57,6 @@ impl FromRef<App> for SharedStore {
     }
 }
 
-impl FromRef<App> for Arc<AttachmentState> {
-    fn from_ref(app: &App) -> Arc<AttachmentState> {
-        app.attachments.clone()
-    }
-}
-
 impl FromRef<App> for Arc<OperationsState> {
     fn from_ref(app: &App) -> Arc<OperationsState> {
         app.operations.clone()
@@ -69,16 +70,25 @@ pub(crate) struct AppState {
     pub clock: Clock,
     pub defaults: Arc<ArcSwap<Defaults>>,
     pub links: Arc<AnswerLinks>,
+    /// Signs what retention drops from the audit trail.
+    pub audit_key: store::AuditKey,
     /// The ledger, where there is one.
     pub ledger: Option<LedgerAccess>,
     pub forwarding: Option<Forwarding>,
+    pub forget_elsewhere: Option<engine::ForgetElsewhere>,
     pub auth: AuthState,
     pub bodies: BodyLimits,
-    pub attachments: Arc<AttachmentState>,
+    pub attachments: AttachmentState,
+    pub uploads: UploadState,
+    pub live_tokens: Arc<LiveTokens>,
     pub cap: CapState,
-    pub event_streams: EventStreams,
+    pub alerts: AlertState,
+    /// Counts what failed to sign in.
+    pub guessing: Arc<GuessingGuard>,
+    /// Reads that were noted lately.
+    pub reads: NotedReads,
     /// Imports at once.
-    pub imports: Semaphore,
+    pub imports: Arc<AccountPlaces>,
     pub operations: Arc<OperationsState>,
     locks: ObjectLocks,
 }
@@ -92,14 +102,23 @@ impl App {
             clock: deps.clock,
             defaults: deps.defaults,
             links: deps.links,
+            audit_key: deps.audit_key,
             ledger: deps.ledger,
             forwarding: deps.forwarding,
-            auth: AuthState::new(config),
+            forget_elsewhere: deps.forget_elsewhere,
+            auth: AuthState::new(config, deps.guessing.clone()),
             bodies: BodyLimits::new(limits.body_octets_max),
-            attachments: Arc::new(AttachmentState::new(deps.media, limits.attachment_octets_max)),
+            attachments: AttachmentState { media: deps.media },
+            uploads: UploadState::new(limits),
+            live_tokens: deps.live_tokens,
             cap: CapState { senders: deps.cap_senders, public_url: config.public_url.clone() },
-            event_streams: EventStreams::new(stopping.clone()),
-            imports: Semaphore::new(IMPORTS_MAX),
+            alerts: AlertState {
+                event_streams: EventStreams::new(stopping.clone()),
+                outbound: deps.outbound,
+            },
+            guessing: deps.guessing,
+            reads: NotedReads::default(),
+            imports: AccountPlaces::new("imports", IMPORTS_MAX),
             operations: Arc::new(OperationsState { reload: deps.reload, metrics: deps.metrics, stopping }),
             locks: ObjectLocks::new(),
         }))
@@ -111,30 +130,27 @@ impl AppState {
         (self.clock)()
     }
 
+    /// Ends what is open by tokens that are revoked, for as long as it is polled.
+    pub(crate) async fn follow_revocations(&self) {
+        // Only where requests can be forwarded are there other processes.
+        let is_shared = self.forwarding.is_some();
+        let revoked = || self.auth.tokens.forget_all();
+        self.live_tokens.follow(self.store.clone(), is_shared, revoked).await;
+    }
+
     /// Holds off other writers of the same object by this server.
     pub(crate) async fn hold(&self, account: &str, id: &str) -> MutexGuard<'_, ()> {
         self.locks.hold(account, id).await
     }
 
-    /// Writes an action of a caller to the audit trail. The action is done by then, so a failure is logged
-    /// and not reported to the caller.
-    pub(crate) async fn note(&self, caller: &Caller, verb: &str, object: &str, detail: &str) {
-        let act = Act {
-            at: self.now(),
-            account: caller.account().to_owned(),
-            token: caller.token.id.clone(),
-            verb: verb.to_owned(),
-            object: object.to_owned(),
-            detail: detail.to_owned(),
-        };
-        if let Err(error) = self.store.note_act(act).await {
-            tracing::error!(%error, verb, object, token = caller.token.id, "an action is missing from the audit trail");
-        }
-    }
-
     /// Reads a JSON body within the limit.
     pub(crate) async fn json(&self, headers: &HeaderMap, body: Body) -> HttpResult<JsonNode> {
-        self.bodies.json(headers, body).await
+        self.bodies.json(headers, body, &[JSON]).await
+    }
+
+    /// Reads a JSON merge patch (RFC 7396) within the limit; clients also call it plain JSON.
+    pub(crate) async fn json_patch(&self, headers: &HeaderMap, body: Body) -> HttpResult<JsonNode> {
+        self.bodies.json(headers, body, &[JSON, "application/merge-patch+json"]).await
     }
 }
 

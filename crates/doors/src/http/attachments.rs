@@ -1,4 +1,5 @@
-//! Attachments: files that alerts carry, uploaded before the alert or contained in a CAP message.
+//! Attachments: files that alerts carry, uploaded before the alert or contained in a CAP message. A file is
+//! the account's and the token's that uploaded it; [`super::uploads`] bounds them.
 //!
 //! `POST /api/v1/attachments` · `GET /api/v1/attachments/{id}`.
 
@@ -10,9 +11,10 @@ use crate::http::request::body::{self, broken};
 use crate::http::request::fields::Object;
 use crate::http::request::json::JsonNode;
 use crate::http::request::query::{Captured, Query};
+use crate::http::uploads::{Upload, WHOLE_FILE_MAX};
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -24,11 +26,8 @@ use records::{AlertRequest, Attachment};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::Arc;
-use std::time::Duration;
 use store::media::{Media, Stored};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt};
-use tokio::sync::Semaphore;
 
 /// Attachments of one alert.
 pub(crate) const ATTACHMENTS_MAX: usize = 32;
@@ -36,14 +35,10 @@ pub(crate) const ATTACHMENTS_MAX: usize = 32;
 pub(crate) const NAME_OCTETS_MAX: usize = 80;
 /// Characters of a media type.
 pub(crate) const TYPE_CHARS_MAX: usize = 100;
-/// Files that come at once.
-const UPLOADS_MAX: usize = 8;
 /// The media type of a file without one.
 const TYPE_DEFAULT: &str = "application/octet-stream";
 /// Hexadecimal digits of an id.
 const ID_CHARS: usize = 64;
-/// A whole file must be there within this.
-const WHOLE_FILE_MAX: Duration = Duration::from_secs(3_600);
 /// Octets of one piece of a file that is given back.
 const PIECE_OCTETS: usize = 64 << 10;
 /// Issuers pad, or do not.
@@ -51,24 +46,18 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
-/// The stored files, and the limits on new ones.
+/// A file that is looked for is kept for so long at least, seconds: until its alert is accepted.
+const HELD_S: i64 = 600;
+/// The stored files.
 pub(crate) struct AttachmentState {
-    media: Media,
-    octets_max: u64,
-    uploads: Semaphore,
-}
-
-impl AttachmentState {
-    pub(crate) fn new(media: Media, octets_max: u64) -> AttachmentState {
-        AttachmentState { media, octets_max, uploads: Semaphore::new(UPLOADS_MAX) }
-    }
+    pub media: Media,
 }
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/api/v1/attachments", post(upload)).route("/api/v1/attachments/{id}", get(show))
 }
 
-/// Takes a file.
+/// Takes a file; it is noted before it has its name.
 async fn upload(
     State(app): State<App>,
     caller: Caller,
@@ -77,67 +66,53 @@ async fn upload(
     body: Body,
 ) -> HttpResult<Response> {
     Query::read(&uri, &[])?;
-    let Ok(_place) = app.attachments.uploads.try_acquire() else {
-        return Err(HttpProblem::busy("uploads", UPLOADS_MAX));
-    };
-    let octets_max = app.attachments.octets_max;
     let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if declared.is_some_and(|octets| octets > octets_max) {
-        return Err(too_large(octets_max));
-    }
+    // The length of what is encoded says nothing.
+    let octets = declared.filter(|_| !headers.contains_key(CONTENT_ENCODING));
+    let upload = Upload::begin(&app, &caller, octets).await?;
     let mut reader = body::open(&headers, body)?;
-    let taken = tokio::time::timeout(WHOLE_FILE_MAX, take(&app.attachments, &mut reader)).await;
-    let stored = taken.map_err(|_| {
+    let taken = tokio::time::timeout(WHOLE_FILE_MAX, take(upload, &mut reader)).await;
+    let upload = taken.map_err(|_| {
         let detail = format!("the file did not arrive within {} s", WHOLE_FILE_MAX.as_secs());
         HttpProblem::new(ProblemKind::TooSlow, detail)
     })??;
-    app.note(&caller, "attachment.upload", &stored.id, &format!("{} octets", stored.size)).await;
+    let act = app.act(&caller, "attachment.upload", &upload.id(), &format!("{} octets", upload.size()));
+    let stored = app.noted(act, upload.finish()).await?;
     let at = format!("/api/v1/attachments/{}", stored.id);
     let view = json!({"id": stored.id, "size": stored.size});
     Ok((StatusCode::CREATED, [(LOCATION, at)], Json(view)).into_response())
 }
 
-async fn take(state: &AttachmentState, reader: &mut body::BodyReader) -> HttpResult<Stored> {
-    let octets_max = state.octets_max;
-    let mut writing = state.media.begin().await.map_err(|error| not_written(&error))?;
+async fn take<'a>(mut upload: Upload<'a>, reader: &mut body::BodyReader) -> HttpResult<Upload<'a>> {
     loop {
         let piece = reader.fill_buf().await.map_err(|error| broken(&error))?;
         let length = piece.len();
+        if length == 0 && upload.size() == 0 {
+            let detail = "the body is empty; the content of a file is needed";
+            return Err(HttpProblem::new(ProblemKind::MalformedBody, detail));
+        }
         if length == 0 {
-            return writing.finish().await.map_err(|error| not_written(&error));
+            return Ok(upload);
         }
-        if writing.size() + length as u64 > octets_max {
-            return Err(too_large(octets_max));
-        }
-        writing.write(piece).await.map_err(|error| not_written(&error))?;
+        upload.write(piece).await?;
         reader.consume(length);
     }
-}
-
-fn too_large(octets_max: u64) -> HttpProblem {
-    let detail = format!("a file may have at most {octets_max} octets ([http] attachment_octets_max)");
-    HttpProblem::new(ProblemKind::TooLarge, detail)
-}
-
-fn not_written(error: &io::Error) -> HttpProblem {
-    let kind = match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ProblemKind::DiskFull,
-        _ => ProblemKind::Internal,
-    };
-    tracing::error!(%error, "an attachment could not be stored");
-    HttpProblem::new(kind, format!("the file could not be stored: {error}"))
 }
 
 fn not_read(error: &io::Error) -> HttpProblem {
     HttpProblem::new(ProblemKind::Internal, format!("attachments cannot be read: {error}"))
 }
 
-/// Gives a file back.
-async fn show(State(state): State<Arc<AttachmentState>>, Captured(id): Captured) -> HttpResult<Response> {
+/// Gives a file back to who uploaded it, or to another of its account.
+async fn show(State(app): State<App>, caller: Caller, Captured(id): Captured) -> HttpResult<Response> {
+    // The words are the same for what another account has: its hash gives nothing away.
     let gone = || {
         HttpProblem::new(ProblemKind::NotFound, "there is no attachment with this id; it may have expired")
     };
-    let path = state.media.path(&id).ok_or_else(gone)?;
+    let path = app.attachments.media.path(&id).ok_or_else(gone)?;
+    if held(&app, &caller, vec![id]).await?.contains(&None) {
+        return Err(gone());
+    }
     let file = match tokio::fs::File::open(path).await {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(gone()),
@@ -201,33 +176,46 @@ fn is_media_type(text: &str) -> bool {
     text.split_once('/').is_some_and(|(kind, rest)| token(kind) && token(rest))
 }
 
-/// Checks that the attachments of a request exist, and retains them for as long as an alert can need them.
-pub(crate) async fn keep(state: &AttachmentState, mut request: AlertRequest) -> HttpResult<AlertRequest> {
+/// Octets of those files that the caller may name; each is kept until its alert is accepted.
+async fn held(app: &App, caller: &Caller, ids: Vec<String>) -> HttpResult<Vec<Option<u64>>> {
+    let until = app.now().plus_s(HELD_S);
+    Ok(app.store.hold_attachments(caller.account(), caller.only_token(), ids, until).await?)
+}
+
+/// Checks that the attachments of a request are the caller's.
+pub(crate) async fn check(app: &App, caller: &Caller, mut request: AlertRequest) -> HttpResult<AlertRequest> {
     if request.attachments.is_empty() {
         return Ok(request);
     }
-    let media = state.media.clone();
+    let ids: Vec<String> = request.attachments.iter().map(|one| one.blake3.clone()).collect();
+    let mut sizes = held(app, caller, ids.clone()).await?;
+    let media = app.attachments.media.clone();
     let looked = tokio::task::spawn_blocking(move || {
-        let mut fields = Fields::default();
-        for (index, one) in request.attachments.iter_mut().enumerate() {
-            match media.keep(&one.blake3)? {
-                Some(size) => one.size = size,
-                None => fields.push(
-                    format!("attachments[{index}].id"),
-                    "names no stored attachment: POST the file to /api/v1/attachments first",
-                ),
-            }
+        for (id, size) in ids.iter().zip(&mut sizes) {
+            *size = if size.is_some() { media.size(id)? } else { None };
         }
-        Ok((request, fields))
+        Ok(sizes)
     });
-    let looked = looked.await.unwrap_or_else(|error| Err(io::Error::other(error)));
-    let (request, fields) = looked.map_err(|error| not_read(&error))?;
+    let sizes = looked.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+    let mut fields = Fields::default();
+    let named = request.attachments.iter_mut().zip(sizes.map_err(|error| not_read(&error))?);
+    for (index, (one, size)) in named.enumerate() {
+        match size {
+            Some(size) => one.size = size,
+            None => fields.push(
+                format!("attachments[{index}].id"),
+                "names no stored attachment: POST the file to /api/v1/attachments first",
+            ),
+        }
+    }
     if fields.is_empty() { Ok(request) } else { Err(HttpProblem::fields(ProblemKind::InvalidFields, fields)) }
 }
 
-/// Stores the files that a CAP message contains (`derefUri`).
+/// Stores the files that a CAP message contains (`derefUri`). The message is worth more than they are: one
+/// that finds no room is left out.
 pub(crate) async fn of_cap(
-    state: &AttachmentState,
+    app: &App,
+    caller: &Caller,
     alert: &cap::Alert,
     oddities: &mut Vec<Oddity>,
 ) -> HttpResult<Vec<Attachment>> {
@@ -242,10 +230,14 @@ pub(crate) async fn of_cap(
                 odd("unused", "is not base64, so it is not attached");
                 continue;
             };
-            if octets.len() as u64 > state.octets_max {
-                return Err(too_large(state.octets_max));
-            }
-            let stored = store(state, &octets).await?;
+            let stored = match store(app, caller, &octets).await {
+                Ok(stored) => stored,
+                Err(problem) if problem.status() == StatusCode::INSUFFICIENT_STORAGE => {
+                    odd("unused", &format!("is not attached: {}", problem.detail()));
+                    continue;
+                }
+                Err(problem) => return Err(problem),
+            };
             // The same siren's tone stands in the info of every language.
             if attachments.iter().any(|one| one.blake3 == stored.id) {
                 continue;
@@ -263,13 +255,10 @@ pub(crate) async fn of_cap(
     Ok(attachments)
 }
 
-async fn store(state: &AttachmentState, octets: &[u8]) -> HttpResult<Stored> {
-    let written = async {
-        let mut writing = state.media.begin().await?;
-        writing.write(octets).await?;
-        writing.finish().await
-    };
-    written.await.map_err(|error| not_written(&error))
+async fn store(app: &App, caller: &Caller, octets: &[u8]) -> HttpResult<Stored> {
+    let mut upload = Upload::begin(app, caller, Some(octets.len() as u64)).await?;
+    upload.write(octets).await?;
+    upload.finish().await
 }
 
 /// The name of a file of a CAP message: the end of its URI, or else its number.

@@ -7,6 +7,7 @@ use crate::http::app::App;
 use crate::http::auth::Caller;
 use crate::http::auth::sessions;
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
+use crate::http::server::ClientAddress;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{AUTHORIZATION, CONNECTION, COOKIE, HOST, TRANSFER_ENCODING, UPGRADE};
@@ -26,7 +27,7 @@ const CALLER: HeaderName = HeaderName::from_static("campanile-caller");
 /// Validity of a caller's line, either way: clocks of the processes may differ by this.
 const GOOD_FOR_US: i64 = 60_000_000;
 /// Characters of the longest such line.
-const LINE_CHARS_MAX: usize = 1_024;
+const LINE_CHARS_MAX: usize = 4_096;
 /// A leader that cannot be connected to within this is not there.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
 /// A leader that does not begin to answer within this is stopped or cut off. The slowest answer begins
@@ -66,6 +67,8 @@ impl Forwarding {
         match tokio::time::timeout(self.answer_max, request.send()).await {
             Ok(Ok(answer)) => response_of(answer),
             Ok(Err(error)) => {
+                // The address is said; path and query are the caller's.
+                let error = error.without_url();
                 tracing::warn!(address, %error, "the leading process did not answer");
                 unavailable(&format!("the leading process at {address} does not answer"))
             }
@@ -83,7 +86,9 @@ impl Forwarding {
     /// A caller as one line: its fields, the time, and the signature of this process.
     fn sealed(&self, caller: &Caller, now: Timestamp) -> Option<HeaderValue> {
         let (token, role) = (&caller.token, caller.token.role.name());
-        let line = format!("{}\n{role}\n{}\n{}", now.0, token.id, token.account);
+        let from = caller.from.map(|from| from.to_string()).unwrap_or_default();
+        let name = URL_SAFE_NO_PAD.encode(&token.name);
+        let line = format!("{}\n{role}\n{}\n{from}\n{name}\n{}", now.0, token.id, token.account);
         let proof = hmac::sign(&self.key, line.as_bytes());
         let line = format!("{}.{}", URL_SAFE_NO_PAD.encode(&line), URL_SAFE_NO_PAD.encode(proof.as_ref()));
         HeaderValue::from_str(&line).ok().filter(|line| line.len() <= LINE_CHARS_MAX)
@@ -96,16 +101,18 @@ impl Forwarding {
         let line = URL_SAFE_NO_PAD.decode(line).ok()?;
         hmac::verify(&self.key, &line, &URL_SAFE_NO_PAD.decode(proof).ok()?).ok()?;
         let line = String::from_utf8(line).ok()?;
-        let mut fields = line.splitn(4, '\n');
+        let mut fields = line.splitn(6, '\n');
         let at: i64 = fields.next()?.parse().ok()?;
         if now.0.saturating_sub(at).saturating_abs() > GOOD_FOR_US {
             return None;
         }
         let role: Role = fields.next()?.parse().ok()?;
-        let (id, account) = (fields.next()?.to_owned(), fields.next()?.to_owned());
-        let name = "forwarded by another process".to_owned();
+        let id = fields.next()?.to_owned();
+        let from = fields.next()?.parse().ok();
+        let name = String::from_utf8(URL_SAFE_NO_PAD.decode(fields.next()?).ok()?).ok()?;
+        let account = fields.next()?.to_owned();
         let token = Token { id, hash: [0; 32], role, account, name, created: Timestamp(at), revoked: None };
-        Some(Caller { token: Arc::new(token) })
+        Some(Caller { from, ..Caller::new(Arc::new(token)) })
     }
 }
 
@@ -146,7 +153,8 @@ fn is_the_leaders(request: &Request) -> bool {
     match path.as_str() {
         "/api/v1/alerts" => *method == Method::POST && query.split('&').any(|pair| pair == "mode=sync"),
         "/api/v1/alerts/{id}/cap" => false,
-        "/api/v1/answers" | "/api/v1/cap" | "/alerts/{id}" => true,
+        "/api/v1/answers" | "/api/v1/cap" | "/alerts/{id}" | "/api/v1/recipients/{id}/export" => true,
+        "/api/v1/recipients/{id}" => *method == Method::POST,
         path => path.starts_with("/api/v1/alerts/{id}"),
     }
 }
@@ -157,9 +165,10 @@ async fn forwarded(
     address: &str,
     request: Request,
 ) -> HttpResult<Response> {
+    let client = request.extensions().get::<ClientAddress>().map(|client| client.0);
     let caller = match request.extensions().get::<Caller>() {
         Some(caller) => Some(caller.clone()),
-        None => sessions::caller(app, request.headers()).await?,
+        None => sessions::caller(app, request.headers()).await?.map(|caller| caller.at(client)),
     };
     let (head, body) = request.into_parts();
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
@@ -215,15 +224,16 @@ mod tests {
             created: NOW,
             revoked: None,
         };
-        Caller { token: Arc::new(token) }
+        Caller { from: Some([2, 1, 0, 192].into()), ..Caller::new(Arc::new(token)) }
     }
 
     #[test]
-    fn a_caller_is_vouched_for_with_role_token_and_account_and_without_the_secret() {
+    fn a_caller_is_vouched_for_with_role_token_address_and_account_and_without_the_secret() {
         let sealed = forwarding(1).sealed(&caller("city\nadmin"), NOW).unwrap();
         let opened = forwarding(1).opened(&sealed, NOW).unwrap();
         assert_eq!((opened.token.id.as_str(), opened.account()), ("t_1", "city\nadmin"));
         assert_eq!(opened.token.role, Role::Viewer);
+        assert_eq!((opened.token.name.as_str(), opened.from), ("n", Some([2, 1, 0, 192].into())));
         assert_eq!(opened.token.hash, [0; 32]);
     }
 

@@ -1,52 +1,61 @@
 //! The HTTP door: the API, the answer page, CAP, and pages for people.
 //!
 //! Each noun of the API has a folder or a file, which begins with its routes: [`alerts`], [`answer_page`],
-//! [`recipients`], [`groups`], [`accounts`], [`tokens`], [`cap`], [`attachments`], [`operations`], [`pages`],
-//! [`openapi`]. Every request passes the [`server`], the [`router`], the guard ([`auth`], by the table in
-//! [`routes`]) and the [`forward`]ing to the leader; it is read by [`request`], and handed to the engine or
-//! the store. All its problems are reported at once, field by field ([`problem`]).
+//! [`recipients`], [`groups`], [`accounts`], [`tokens`], [`cap`], [`attachments`], [`audit`], [`operations`],
+//! [`pages`], [`openapi`]. Every request passes the [`server`], the [`router`], the guard ([`auth`], by the
+//! table in [`routes`]) and the [`forward`]ing to the leader; it is read by [`request`], and handed to the
+//! engine or the store. All its problems are reported at once, field by field ([`problem`]).
 
+mod account_places;
 mod accounts;
 mod alerts;
 mod answer_page;
 mod app;
 mod attachments;
+mod audit;
 mod auth;
 mod cap;
 mod forward;
 mod groups;
+mod methods;
 mod openapi;
 mod operations;
 mod pages;
 mod problem;
 mod recipients;
 pub(crate) mod request;
+mod role_matrix;
 mod router;
 mod routes;
 mod server;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tokens;
+mod uploads;
 
 pub use self::cap::incoming::CapSender;
 pub use self::cap::outgoing::cap_document;
 pub use alerts::body::check_audience;
 pub use answer_page::links::{AnswerLinks, LINK_KEY_OCTETS};
-pub use auth::ensure_admin_token;
 pub(crate) use auth::hash as token_hash;
+pub use auth::{AdminToken, ensure_admin_token, mint_token};
 pub use forward::Forwarding;
+pub use openapi::openapi_document;
+pub(crate) use server::is_host;
 pub use server::{HttpRunning, ServeError, serve};
 
 use crate::MessageIntake;
 use crate::guessing::GuessingGuard;
 use crate::kannel::Platforms;
+use crate::live_tokens::LiveTokens;
 use arc_swap::ArcSwap;
 use engine::{Clock, Engine};
 use futures_util::future::BoxFuture;
 use metrics_exporter_prometheus::PrometheusHandle;
-use net::{Balancers, DescriptorBudget};
+use net::{Balancers, DescriptorBudget, OutboundPolicy};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use store::SharedStore;
 
 /// Address, TLS and limits of the door.
@@ -90,6 +99,12 @@ pub struct HttpLimits {
     pub body_octets_max: usize,
     /// Octets of one attachment.
     pub attachment_octets_max: u64,
+    /// Octets of all attachments of one account.
+    pub attachments_total_max: u64,
+    /// An attachment that no alert names is removed after so long.
+    pub attachments_unnamed_kept: Duration,
+    /// Octets that must stay free on the disk of attachments; 0: none.
+    pub attachments_disk_reserve: u64,
     /// Requests a second of one token; 0 is unlimited.
     pub requests_per_s: u32,
     /// Requests of one token at once above the rate.
@@ -99,6 +114,10 @@ pub struct HttpLimits {
     /// Connections at once of one address (in IPv6: of its first 64 bits). At the limit its oldest connection
     /// without a whole request, or that does not read, makes room for its next one.
     pub connections_per_address_max: usize,
+    /// Time until a request's head is whole; an idle connection is closed after it.
+    pub head_timeout: Duration,
+    /// Time that a client may leave its answers unread.
+    pub write_stall: Duration,
 }
 
 impl Default for HttpLimits {
@@ -106,10 +125,15 @@ impl Default for HttpLimits {
         HttpLimits {
             body_octets_max: 64 << 20,
             attachment_octets_max: 256 << 20,
+            attachments_total_max: 1 << 30,
+            attachments_unnamed_kept: Duration::from_secs(86_400),
+            attachments_disk_reserve: 256 << 20,
             requests_per_s: 20_000,
             burst: 40_000,
             connections_max: 10_000,
             connections_per_address_max: 2_500,
+            head_timeout: Duration::from_secs(30),
+            write_stall: Duration::from_secs(30),
         }
     }
 }
@@ -124,18 +148,26 @@ pub struct Deps {
     pub media: store::media::Media,
     /// The wall clock.
     pub clock: Clock,
+    /// Signs what retention drops from the audit trail.
+    pub audit_key: store::AuditKey,
     /// Answer links; the engine has the same.
     pub links: Arc<AnswerLinks>,
     /// Audiences of CAP messages, by sender; a reload may store another list here.
     pub cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
     /// Takes platforms' messages: [`engine::Messages`].
     pub messages: Arc<dyn MessageIntake>,
+    /// Tokens by which something is open, in all doors.
+    pub live_tokens: Arc<LiveTokens>,
     /// Bounds guesses of passwords and tokens over all doors.
     pub guessing: Arc<GuessingGuard>,
     /// Platforms that may use sendsms; a reload may store another table here.
     pub platforms: Arc<ArcSwap<Platforms>>,
     /// Defaults for addresses; a reload may store others here.
     pub defaults: Arc<ArcSwap<channels::Defaults>>,
+    /// Whom to call for clients: judges callbacks and `dlr-url`; a reload may store another policy here.
+    pub outbound: Arc<ArcSwap<OutboundPolicy>>,
+    /// Forgets a person in what neither engine nor store keeps.
+    pub forget_elsewhere: Option<engine::ForgetElsewhere>,
     /// Reads the config again.
     pub reload: Option<Reload>,
     /// The ledger, where there is one.

@@ -1,28 +1,31 @@
-//! Operation of the server: health, metrics, the audit trail, reload.
+//! Operation of the server: health, metrics, reload.
 //!
-//! `GET /healthz` · `/readyz` · `/metrics` · `/api/v1/audit` · `POST /api/v1/reload`.
+//! `GET /healthz` · `/readyz` · `/metrics` · `POST /api/v1/reload`.
 
 use crate::http::Reload;
 use crate::http::app::App;
 use crate::http::auth::Caller;
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
-use crate::http::request::query::Query;
 use crate::http::request::time_text::rfc3339;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use engine::Health;
 use metrics_exporter_prometheus::PrometheusHandle;
+use records::{ServerTrouble, Timestamp};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use store::{Act, SharedStore};
+use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 
 /// The text format of Prometheus.
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// Whoever asks whether the server is ready is answered within about this.
+const READY_WITHIN: Duration = Duration::from_secs(2);
+
 /// Reload, metrics, and the end of the server.
 pub(crate) struct OperationsState {
     pub reload: Option<Reload>,
@@ -33,7 +36,6 @@ pub(crate) struct OperationsState {
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
-        .route("/api/v1/audit", get(audit))
         .route("/api/v1/reload", post(reload))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
@@ -44,25 +46,51 @@ async fn healthz() -> Json<Value> {
     Json(json!({"status": "ok"}))
 }
 
-/// Ready once alerts are taken: the store answers and the server is not stopping.
+/// Ready once alerts are taken: the servers behind store and bus work, the store answers, and the server is
+/// not stopping.
 async fn readyz(State(app): State<App>) -> Response {
-    let store = app.store.folded_to().await.err().map(|error| error.to_string());
-    let (health, engine) = match app.engine.health().await {
-        Ok(health) => (health, None),
-        Err(error) => (Health::default(), Some(error.to_string())),
-    };
+    let servers = [("store", app.store.trouble()), ("bus", app.engine.bus_trouble())];
+    let servers: Vec<Value> =
+        servers.iter().filter_map(|(part, trouble)| Some(server(part, trouble.as_ref()?))).collect();
     let stopping = app.operations.stopping.borrow().then(|| "the server is stopping".to_owned());
-    let why = store.or(engine).or(stopping);
+    let known = servers.first().and_then(|first| first["why"].as_str().map(str::to_owned)).or(stopping);
+    let (health, why) = match known {
+        // Who is known to be away is not asked.
+        Some(why) => (Health::default(), Some(why)),
+        None => asked(&app).await,
+    };
     let up = health.routes.iter().filter(|(_, word)| word.as_ref().is_some_and(|word| word.up)).count();
     let status = if why.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let view = json!({
         "ready": why.is_none(),
         "why": why,
+        "servers": servers,
         "routes": {"up": up, "down": health.routes.len() - up},
         "backlog": health.backlog,
         "running": health.running,
     });
     (status, Json(view)).into_response()
+}
+
+/// What is wrong with a server of others.
+fn server(part: &str, trouble: &ServerTrouble) -> Value {
+    let since = trouble.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();
+    let since = Timestamp(i64::try_from(since).unwrap_or(i64::MAX));
+    json!({"part": part, "server": trouble.server, "since": rfc3339(since), "why": trouble.why})
+}
+
+/// How the engine stands, and why nothing is taken.
+async fn asked(app: &App) -> (Health, Option<String>) {
+    let store = tokio::time::timeout(READY_WITHIN, app.store.folded_to()).await;
+    let store = match store {
+        Ok(found) => found.err().map(|error| error.to_string()),
+        Err(_) => Some("the store does not answer".to_owned()),
+    };
+    match tokio::time::timeout(READY_WITHIN, app.engine.health()).await {
+        Ok(Ok(health)) => (health, store),
+        Ok(Err(error)) => (Health::default(), store.or(Some(error.to_string()))),
+        Err(_) => (Health::default(), store.or(Some("the engine does not answer".to_owned()))),
+    }
 }
 
 async fn metrics(State(state): State<Arc<OperationsState>>) -> HttpResult<Response> {
@@ -73,33 +101,16 @@ async fn metrics(State(state): State<Arc<OperationsState>>) -> HttpResult<Respon
     Ok(([(CONTENT_TYPE, PROMETHEUS)], handle.render()).into_response())
 }
 
-async fn audit(State(store): State<SharedStore>, _: Caller, uri: Uri) -> HttpResult<Json<Value>> {
-    let query = Query::read(&uri, &["limit"])?;
-    let acts = store.acts(None, query.limit()?).await?;
-    Ok(Json(json!({"items": acts.iter().map(act).collect::<Vec<_>>(), "next": null})))
-}
-
-fn act(act: &Act) -> Value {
-    json!({
-        "at": rfc3339(act.at),
-        "account": act.account,
-        "token": act.token,
-        "verb": act.verb,
-        "object": act.object,
-        "detail": act.detail,
-    })
-}
-
 async fn reload(State(app): State<App>, caller: Caller) -> HttpResult<Json<Value>> {
     let reload =
         app.operations.reload.as_ref().ok_or_else(|| {
             HttpProblem::new(ProblemKind::NotFound, "there is no config file to read again")
         })?;
-    match reload().await {
-        Ok(changes) => {
-            app.note(&caller, "config.reload", "", &changes.join("; ")).await;
-            Ok(Json(json!({"changed": changes})))
-        }
-        Err(problems) => Err(HttpProblem::fields(ProblemKind::InvalidFields, problems.into())),
-    }
+    let refused =
+        |problems: Vec<engine::Problem>| HttpProblem::fields(ProblemKind::InvalidFields, problems.into());
+    let reloading = async { reload().await.map_err(refused) };
+    let changes = app.noted(app.act(&caller, "config.reload", "", ""), reloading).await?;
+    // What changed is known now; that somebody reloads was noted before.
+    app.note(app.act(&caller, "config.changed", "", &changes.join("; "))).await?;
+    Ok(Json(json!({"changed": changes})))
 }

@@ -8,20 +8,20 @@ use crate::http::answer_page::form;
 use crate::http::answer_page::links::same;
 use crate::http::app::App;
 use crate::http::auth::sessions::{self, FORM_COOKIE, SESSION_COOKIE, cookie, set_cookie};
-use crate::http::auth::{caller_of_secret, random_text};
+use crate::http::auth::{RequestOrigin, caller_of_secret, random_text};
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::query::{Captured, Query, cursor};
 use crate::http::request::time_text;
+use crate::http::server::ClientAddress;
 use askama::Template;
-use axum::Router;
-use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::header::{
     CONTENT_SECURITY_POLICY, HeaderValue, LOCATION, REFERRER_POLICY, SET_COOKIE, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use engine::{Counts, DeliveryView, Report};
 use records::{Alert, AlertNo, DeliveryState, EndpointNo, Timestamp};
 
@@ -91,11 +91,10 @@ pub(crate) fn routes() -> Router<App> {
 }
 
 async fn front(State(app): State<App>, uri: Uri, headers: HeaderMap) -> HttpResult<Response> {
-    let query = Query::read(&uri, &["cursor"])?;
+    let before = Query::read(&uri, &["cursor"])?.number_cursor()?.map(AlertNo);
     let Some(caller) = sessions::caller(&app, &headers).await? else {
         return login_page(&app, StatusCode::OK, "");
     };
-    let before = query.number_cursor()?.map(AlertNo);
     let (alerts, next) = alerts::page(&app, &caller, before, ALERTS_SHOWN).await?;
     let nonce = random_text()?;
     let page = AlertsPage {
@@ -135,7 +134,10 @@ fn login_page(app: &App, status: StatusCode, why: &str) -> HttpResult<Response> 
     Ok(response)
 }
 
-async fn login(State(app): State<App>, headers: HeaderMap, body: Body) -> HttpResult<Response> {
+async fn login(State(app): State<App>, request: Request) -> HttpResult<Response> {
+    let (parts, body) = request.into_parts();
+    let origin = RequestOrigin::of(&parts.extensions);
+    let headers = parts.headers;
     let fields = form(&app, &headers, body).await?;
     let value =
         |name: &str| fields.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.trim());
@@ -143,13 +145,14 @@ async fn login(State(app): State<App>, headers: HeaderMap, body: Body) -> HttpRe
     if cookie.is_empty() || !same(cookie.as_bytes(), value("form").as_bytes()) {
         return login_page(&app, StatusCode::FORBIDDEN, "This form was too old. Please try again.");
     }
-    let caller = match caller_of_secret(&app, value("token")).await {
-        Ok(caller) => caller,
+    let caller = match caller_of_secret(&app, value("token"), ("login", &origin)).await {
+        Ok(caller) => caller.at(Some(origin.client)),
         Err(problem) if problem.status() == StatusCode::UNAUTHORIZED => {
             return login_page(&app, StatusCode::UNAUTHORIZED, "This token is not valid.");
         }
         Err(problem) => return Err(problem),
     };
+    app.note(app.act(&caller, "session.begin", "", "")).await?;
     let session = app.auth.sessions.begin(caller.token.hash)?;
     let mut response = away();
     add_cookie(&mut response, SESSION_COOKIE, &session, app.auth.secure_cookies);
@@ -157,14 +160,23 @@ async fn login(State(app): State<App>, headers: HeaderMap, body: Body) -> HttpRe
     Ok(response)
 }
 
-async fn logout(State(app): State<App>, headers: HeaderMap, body: Body) -> HttpResult<Response> {
+/// Ends a session even if that cannot be noted: nobody is to be kept logged in.
+async fn logout(State(app): State<App>, request: Request) -> HttpResult<Response> {
+    let (parts, body) = request.into_parts();
+    let (origin, headers) = (RequestOrigin::of(&parts.extensions), parts.headers);
     let fields = form(&app, &headers, body).await?;
+    let caller = sessions::caller(&app, &headers).await?;
     let token = fields.iter().find(|(name, _)| name == "form").map_or("", |(_, value)| value);
     if !app.auth.sessions.end(&headers, token) {
         return Err(HttpProblem::new(
             ProblemKind::BadForm,
             "the session is over, or the form belongs to another session",
         ));
+    }
+    if let Some(caller) = caller.map(|caller| caller.at(Some(origin.client)))
+        && let Err(problem) = app.note(app.act(&caller, "session.end", "", "")).await
+    {
+        tracing::error!(why = problem.detail(), "the end of a session is missing from the audit trail");
     }
     let mut response = away();
     add_cookie(&mut response, SESSION_COOKIE, "", app.auth.secure_cookies);
@@ -184,20 +196,23 @@ fn add_cookie(response: &mut Response, name: &str, value: &str, secure: bool) {
 
 async fn alert(
     State(app): State<App>,
+    client: Option<Extension<ClientAddress>>,
     Captured(id): Captured,
     uri: Uri,
     headers: HeaderMap,
 ) -> HttpResult<Response> {
     let query = Query::read(&uri, &["state", "from"])?;
+    let state: Option<DeliveryState> = query.parsed("state")?;
     let Some(caller) = sessions::caller(&app, &headers).await? else {
         return login_page(&app, StatusCode::UNAUTHORIZED, "Please log in to see this alert.");
     };
-    let state: Option<DeliveryState> = query.parsed("state")?;
     let from = query.one("from").and_then(|text| text.parse().ok()).map_or(EndpointNo(0), EndpointNo);
     let alert = seen(&app, &caller, alert_id(&id)?).await?;
     let report = app.engine.report(caller.account(), alert.id).await?;
     let (deliveries, next) =
         alerts::delivery_page(&app, &caller, alert.id, (state, from), DELIVERIES_SHOWN).await?;
+    let caller = caller.at(client.map(|client| client.0.0));
+    app.note_read(app.act(&caller, "deliveries.read", &alert.id.to_string(), "")).await?;
     let nonce = random_text()?;
     let bar = bar(&report.counts);
     let label: Vec<String> = bar.iter().map(|part| format!("{} {}", part.count, part.name)).collect();

@@ -41,6 +41,7 @@ pub(crate) enum ProblemKind {
     NotBuilt,
     Busy,
     DiskFull,
+    QuotaReached,
 }
 
 impl ProblemKind {
@@ -84,6 +85,9 @@ impl ProblemKind {
             ProblemKind::NotBuilt => (S::NOT_IMPLEMENTED, "not-built", "This is not built yet"),
             ProblemKind::Busy => (S::SERVICE_UNAVAILABLE, "busy", "The server is busy"),
             ProblemKind::DiskFull => (S::INSUFFICIENT_STORAGE, "disk-full", "The disk is full"),
+            ProblemKind::QuotaReached => {
+                (S::INSUFFICIENT_STORAGE, "quota-reached", "The account has no room left")
+            }
         }
     }
 }
@@ -176,6 +180,11 @@ impl HttpProblem {
         self.kind.row().0
     }
 
+    /// The stable end of its type.
+    pub(crate) fn slug(&self) -> &'static str {
+        self.kind.row().1
+    }
+
     pub(crate) fn detail(&self) -> &str {
         &self.detail
     }
@@ -193,6 +202,9 @@ impl IntoResponse for HttpProblem {
             response
                 .headers_mut()
                 .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"campanile\""));
+        }
+        if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(BUSY_RETRY_S));
         }
         for (name, value) in self.headers {
             response.headers_mut().insert(name, value);
@@ -249,9 +261,10 @@ impl From<StoreError> for HttpProblem {
         let kind = match &error {
             StoreError::DiskFull => ProblemKind::DiskFull,
             StoreError::Conflict { .. } => ProblemKind::WrongState,
-            StoreError::Closed | StoreError::Fenced { .. } | StoreError::Unreachable { .. } => {
-                ProblemKind::Busy
-            }
+            StoreError::Closed
+            | StoreError::Fenced { .. }
+            | StoreError::Unreachable { .. }
+            | StoreError::NotNoted { .. } => ProblemKind::Busy,
             StoreError::Database { .. } | StoreError::Damaged { .. } => ProblemKind::Internal,
         };
         HttpProblem::new(kind, error.to_string())

@@ -1,13 +1,14 @@
 //! Router of the door: a row per noun of the API, and the layers that every request passes.
 
 use crate::http::app::App;
+use crate::http::methods::check_method;
 use crate::http::problem::{HttpProblem, ProblemKind};
 use crate::http::request::fields;
 use crate::http::request::rest_of_body::read_away;
 use crate::http::routes::ROWS;
 use crate::http::{
-    accounts, alerts, answer_page, attachments, auth, cap, forward, groups, openapi, operations, pages,
-    recipients, tokens,
+    accounts, alerts, answer_page, attachments, audit, auth, cap, forward, groups, openapi, operations,
+    pages, recipients, tokens,
 };
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
@@ -18,10 +19,11 @@ use tokio::time::Instant;
 
 /// The router of the whole door: each noun's routes, behind the guard and the forwarding to the leader.
 pub(crate) fn router(app: App) -> Router {
-    Router::new()
+    let router = Router::new()
         .merge(alerts::routes())
         .merge(answer_page::routes())
         .merge(attachments::routes())
+        .merge(audit::routes())
         .merge(cap::routes())
         .merge(recipients::routes())
         .merge(groups::routes())
@@ -32,11 +34,13 @@ pub(crate) fn router(app: App) -> Router {
         .merge(pages::routes())
         .route_layer(from_fn_with_state(app.clone(), forward::forward_to_leader))
         .route_layer(from_fn_with_state(app.clone(), auth::guard))
-        .method_not_allowed_fallback(wrong_method)
         .fallback(unknown_path)
+        .layer(from_fn(check_method))
         .layer(from_fn(read_away))
-        .layer(from_fn(observe))
-        .with_state(app)
+        .layer(from_fn(observe));
+    #[cfg(test)]
+    let router = router.layer(from_fn(openapi::conformance::check));
+    router.with_state(app)
 }
 
 async fn unknown_path(uri: Uri) -> HttpProblem {
@@ -47,14 +51,6 @@ async fn unknown_path(uri: Uri) -> HttpProblem {
         None => format!("there is nothing at {path}; GET /openapi.json lists all paths"),
     };
     HttpProblem::new(ProblemKind::UnknownPath, detail)
-}
-
-async fn wrong_method(method: Method, uri: Uri) -> HttpProblem {
-    let path: String = uri.path().chars().take(100).collect();
-    HttpProblem::new(
-        ProblemKind::WrongMethod,
-        format!("{method} is not allowed at {path}; the Allow header lists the allowed methods"),
-    )
 }
 
 /// Counts requests and their time by the table's path, and sets the headers that every answer carries.

@@ -155,7 +155,7 @@ fn receiver(text: &[u8], receivers: &mut Vec<String>) -> Result<(), KannelAnswer
 fn source(params: &Params<'_>, platform: &PlatformSettings) -> Result<Box<str>, KannelAnswer> {
     let given = words(&params.from).filter(|from| !from.is_empty());
     let source = given.unwrap_or_else(|| platform.sender.as_deref().unwrap_or_default().into());
-    if source.trim_start_matches('+').len() > ADDRESS_OCTETS_MAX || source.contains('\0') {
+    if source.trim_start_matches('+').len() > ADDRESS_OCTETS_MAX || source.contains(char::is_control) {
         return Err(KannelAnswer::wrong("Sender misformed or too long, rejected"));
     }
     Ok(source.into())
@@ -169,7 +169,7 @@ fn account<'p>(params: &'p Params<'_>) -> Result<Cow<'p, str>, KannelAnswer> {
     Ok(account)
 }
 
-fn dlr_url<'p>(params: &'p Params<'_>) -> Result<Cow<'p, str>, KannelAnswer> {
+pub(super) fn dlr_url<'p>(params: &'p Params<'_>) -> Result<Cow<'p, str>, KannelAnswer> {
     let url = words(&params.dlr_url).unwrap_or_default();
     let begins = |front: &str| url.get(..front.len()).is_some_and(|found| found.eq_ignore_ascii_case(front));
     let fits = url.len() >= 8 && url.len() <= DLR_URL_OCTETS_MAX && !url.contains(char::is_control);

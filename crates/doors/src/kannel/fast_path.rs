@@ -4,8 +4,9 @@
 
 use super::queue::MessageQueue;
 use super::reply::ReplyWriter;
-use super::{Headers, PATH, PendingAnswer, SendSms, SendSmsRequest, Taken};
-use crate::activity::{Activity, WRITE_STALL_MAX};
+use super::{GuessTurn, Headers, PATH, PendingAnswer, SendSms, SendSmsRequest, Taken};
+use crate::activity::Activity;
+use crate::http::is_host;
 use bytes::{Buf, BytesMut};
 use net::Cores;
 use std::io;
@@ -18,7 +19,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-/// A connection that sends nothing for so long is closed.
+/// A connection that sends nothing for so long is closed, unless it has begun a request.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 /// Octets of a request on the fast path, head and body; longer ones take the general path.
 const REQUEST_OCTETS_MAX: usize = 60 << 10;
@@ -95,7 +96,7 @@ impl FastPath {
                 core,
                 from: client.ip(),
                 activity,
-                has_waited: false,
+                turn: GuessTurn::First,
             };
             connection.serve(stopping).await
         });
@@ -120,8 +121,8 @@ struct FastPathConnection {
     core: usize,
     from: IpAddr,
     activity: Arc<Activity>,
-    /// The request at the front waited for its turn to be looked at.
-    has_waited: bool,
+    /// What the request at the front waited for.
+    turn: GuessTurn,
 }
 
 /// The front of the buffer.
@@ -130,8 +131,8 @@ enum Front {
     Part,
     /// A request for another path, or none at all.
     Other,
-    /// A request whose password is looked at after so long.
-    Waits(Duration),
+    /// A request that is answered after so long, in its turn.
+    Waits(Duration, GuessTurn),
     /// A request, read and put into the queue.
     Taken(TakenRequest),
 }
@@ -146,15 +147,18 @@ struct TakenRequest {
 impl FastPathConnection {
     async fn serve(mut self, mut stopping: watch::Receiver<bool>) -> io::Result<Option<GoesOn>> {
         let mut stopped = pin!(stopping.wait_for(|stop| *stop));
-        let mut idle = pin!(sleep_until(Instant::now() + IDLE_MAX));
+        let request_max = self.activity.times().head;
+        let mut look = pin!(sleep_until(Instant::now() + request_max.min(IDLE_MAX)));
         let mut reply = ReplyWriter::default();
         let mut last = Instant::now();
+        // When the request began of which a part is here.
+        let mut begun = None;
         loop {
             match self.front() {
                 Front::Other => return Ok(Some((self.stream.into_std()?, self.unread))),
-                Front::Waits(wait) => {
+                Front::Waits(wait, turn) => {
                     tokio::select! {
-                        () = sleep(wait) => self.has_waited = true,
+                        () = sleep(wait) => self.turn = turn,
                         () = self.activity.place().sent_out() => return Ok(None),
                         _ = stopped.as_mut() => return Ok(None),
                     }
@@ -163,7 +167,8 @@ impl FastPathConnection {
                     self.activity.begin_request();
                     let answer = taken.step.answer().await;
                     self.unread.advance(taken.octets);
-                    self.has_waited = false;
+                    self.turn = GuessTurn::First;
+                    begun = None;
                     let octets = reply.write(answer, taken.closes, self.sendsms.now());
                     write(&mut self.stream, octets, &self.activity).await?;
                     self.activity.end_request();
@@ -176,6 +181,7 @@ impl FastPathConnection {
                     }
                 }
                 Front::Part => {
+                    begun = (!self.unread.is_empty()).then(|| begun.unwrap_or(last));
                     self.unread.reserve(BUFFER_OCTETS);
                     tokio::select! {
                         biased;
@@ -184,11 +190,12 @@ impl FastPathConnection {
                             _ => last = Instant::now(),
                         },
                         () = self.activity.place().sent_out() => return Ok(None),
-                        () = idle.as_mut() => {
-                            if last.elapsed() >= IDLE_MAX {
+                        () = look.as_mut() => {
+                            let (now, due) = (Instant::now(), begun.map_or(last + IDLE_MAX, |begun| begun + request_max));
+                            if now >= due {
                                 return Ok(None);
                             }
-                            idle.as_mut().reset(last + IDLE_MAX);
+                            look.as_mut().reset(due.min(now + request_max));
                         }
                         _ = stopped.as_mut() => return Ok(None),
                     }
@@ -198,12 +205,12 @@ impl FastPathConnection {
     }
 
     fn front(&self) -> Front {
-        front(&self.unread, &self.sendsms, self.queues.of(self.core), (self.from, self.has_waited))
+        front(&self.unread, &self.sendsms, self.queues.of(self.core), (self.from, self.turn))
     }
 }
 
 /// Writes an answer. It nearly always fits into the system's buffer; a client that does not read waits until
-/// it has to make room, or for [`WRITE_STALL_MAX`].
+/// it has to make room, or for as long as clients may.
 async fn write(stream: &mut TcpStream, octets: &[u8], activity: &Activity) -> io::Result<()> {
     let written = match stream.try_write(octets) {
         Ok(written) if written == octets.len() => return Ok(()),
@@ -213,7 +220,7 @@ async fn write(stream: &mut TcpStream, octets: &[u8], activity: &Activity) -> io
     };
     activity.set_stalled(true);
     tokio::select! {
-        written = timeout(WRITE_STALL_MAX, stream.write_all(&octets[written..])) => written.map_err(io::Error::from)??,
+        written = timeout(activity.times().write_stall, stream.write_all(&octets[written..])) => written.map_err(io::Error::from)??,
         () = activity.place().sent_out() => return Err(io::Error::other("it made room for another one of its network")),
     }
     activity.set_stalled(false);
@@ -228,12 +235,7 @@ impl Headers for [httparse::Header<'_>] {
     }
 }
 
-fn front(
-    unread: &[u8],
-    sendsms: &SendSms,
-    queue: &MessageQueue,
-    (from, has_waited): (IpAddr, bool),
-) -> Front {
+fn front(unread: &[u8], sendsms: &SendSms, queue: &MessageQueue, (from, turn): (IpAddr, GuessTurn)) -> Front {
     if unread.is_empty() {
         return Front::Part;
     }
@@ -260,13 +262,13 @@ fn front(
     }
     let Some(body) = unread.get(head..octets) else { return Front::Part };
     let request = SendSmsRequest { is_post, query: query.as_bytes(), headers: &*request.headers, body, from };
-    match sendsms.take(&request, queue, has_waited) {
-        Taken::Waits(wait) => Front::Waits(wait),
+    match sendsms.take(&request, queue, turn) {
+        Taken::Waits(wait, turn) => Front::Waits(wait, turn),
         Taken::Answer(step) => Front::Taken(TakenRequest { step, octets, is_post, closes: framing.closes }),
     }
 }
 
-/// Length of a request's body, and whether the connection ends with it.
+/// Length of a request's body, whether its Host is valid, and whether the connection ends with it.
 struct Framing {
     body_octets: usize,
     closes: bool,
@@ -275,7 +277,7 @@ struct Framing {
 impl Framing {
     /// Nothing if a header requires more than the fast path does.
     fn of(headers: &[httparse::Header<'_>]) -> Option<Framing> {
-        let (mut body_octets, mut closes) = (None, false);
+        let (mut body_octets, mut closes, mut has_host) = (None, false, false);
         for header in headers {
             let is = |name: &str| header.name.eq_ignore_ascii_case(name);
             match header.name.len() {
@@ -291,6 +293,13 @@ impl Framing {
                     value if value.eq_ignore_ascii_case(b"keep-alive") => {}
                     _ => return None,
                 },
+                // Another one, or one that is none, is refused there.
+                4 if is("host") => {
+                    if has_host || !is_host(header.value) {
+                        return None;
+                    }
+                    has_host = true;
+                }
                 17 if is("transfer-encoding") => return None,
                 16 if is("content-encoding") => return None,
                 6 if is("expect") => return None,
@@ -298,6 +307,6 @@ impl Framing {
                 _ => {}
             }
         }
-        Some(Framing { body_octets: body_octets.unwrap_or(0), closes })
+        has_host.then_some(Framing { body_octets: body_octets.unwrap_or(0), closes })
     }
 }

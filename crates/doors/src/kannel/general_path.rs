@@ -3,7 +3,8 @@
 
 use super::answer::KannelAnswer;
 use super::queue::MessageQueue;
-use super::{BODY_OCTETS_MAX, Headers, SendSms, SendSmsRequest, Taken};
+use super::{BODY_OCTETS_MAX, GuessTurn, Headers, SendSms, SendSmsRequest, Taken};
+use crate::activity::Activity;
 use crate::http::request::body::BodyLimits;
 use axum::body::Body;
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
@@ -38,7 +39,7 @@ impl GeneralPath {
         &self,
         bodies: &BodyLimits,
         request: Request<Body>,
-        from: IpAddr,
+        from: (IpAddr, &Arc<Activity>),
     ) -> Response<Body> {
         let began = Instant::now();
         let is_post = *request.method() == Method::POST;
@@ -47,7 +48,12 @@ impl GeneralPath {
         response
     }
 
-    async fn respond_to(&self, bodies: &BodyLimits, request: Request<Body>, from: IpAddr) -> Response<Body> {
+    async fn respond_to(
+        &self,
+        bodies: &BodyLimits,
+        request: Request<Body>,
+        (from, activity): (IpAddr, &Arc<Activity>),
+    ) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let is_post = parts.method == Method::POST;
         if !is_post && !matches!(parts.method, Method::GET | Method::HEAD) {
@@ -67,13 +73,16 @@ impl GeneralPath {
         }
         let query = parts.uri.query().unwrap_or_default().as_bytes();
         let request = SendSmsRequest { is_post, query, headers: &parts.headers, body: &whole, from };
-        let mut has_waited = false;
+        let mut turn = GuessTurn::First;
         loop {
-            match self.sendsms.take(&request, &self.queue, has_waited) {
+            match self.sendsms.take(&request, &self.queue, turn) {
                 Taken::Answer(step) => return respond(step.answer().await),
-                Taken::Waits(wait) => tokio::time::sleep(wait).await,
+                Taken::Waits(wait, next) => {
+                    let _suspended = activity.suspend();
+                    tokio::time::sleep(wait).await;
+                    turn = next;
+                }
             }
-            has_waited = true;
         }
     }
 }

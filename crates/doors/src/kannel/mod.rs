@@ -9,6 +9,7 @@
 mod answer;
 mod charset;
 mod compose;
+mod dlr_url_judge;
 mod fast_path;
 mod general_path;
 mod meters;
@@ -25,12 +26,13 @@ pub(crate) use general_path::GeneralPath;
 pub use platforms::{PLATFORMS_MAX, PlatformSettings, Platforms};
 
 use crate::MessageIntake;
-use crate::guessing::{Attempt, GuessVerdict, GuessingGuard};
+use crate::guessing::{Attempt, GuessVerdict, GuessingGuard, WAIT_MAX};
 use answer::KannelAnswer;
 use arc_swap::ArcSwap;
 use compose::Composed;
 use engine::Clock;
 use meters::Meters;
+use net::OutboundPolicy;
 use params::Params;
 use platforms::AdmittedPlatform;
 use queue::{AppendDone, MessageQueue};
@@ -49,6 +51,7 @@ pub(crate) struct SendSms {
     intake: Arc<dyn MessageIntake>,
     platforms: Arc<ArcSwap<Platforms>>,
     guessing: Arc<GuessingGuard>,
+    outbound: Arc<ArcSwap<OutboundPolicy>>,
     clock: Clock,
     meters: Meters,
 }
@@ -69,17 +72,30 @@ trait Headers {
     fn each<'h>(&'h self, take: &mut dyn FnMut(&'h str, &'h [u8]));
 }
 
+/// What the guard of guesses said of a request so far.
+#[derive(Debug, Clone, Copy, Default)]
+enum GuessTurn {
+    /// It was not asked.
+    #[default]
+    First,
+    /// The request waited, and its password may be looked at.
+    Come,
+    /// The request waited, and its password is not looked at.
+    Refused,
+}
+
 /// What became of a request.
 enum Taken {
-    /// It is to be taken again after so long: others of its network or its name guessed passwords before it.
-    Waits(Duration),
+    /// It is to be taken again after so long, for this turn: others of its network or its name guessed
+    /// passwords before it.
+    Waits(Duration, GuessTurn),
     /// It has an answer.
     Answer(PendingAnswer),
 }
 
 /// A request is not answered now.
 enum NotTaken {
-    Waits(Duration),
+    Waits(Duration, GuessTurn),
     Refused(KannelAnswer),
 }
 
@@ -117,25 +133,25 @@ impl SendSms {
         intake: Arc<dyn MessageIntake>,
         platforms: Arc<ArcSwap<Platforms>>,
         guessing: Arc<GuessingGuard>,
+        outbound: Arc<ArcSwap<OutboundPolicy>>,
         clock: Clock,
     ) -> SendSms {
-        SendSms { intake, platforms, guessing, clock, meters: Meters::new() }
+        SendSms { intake, platforms, guessing, outbound, clock, meters: Meters::new() }
     }
 
     fn now(&self) -> Timestamp {
         (self.clock)()
     }
 
-    /// Reads, checks, and puts into the queue. `has_waited`: it was taken before and waited as long as it was
-    /// told.
+    /// Reads, checks, and puts into the queue. `turn`: what it waited for, if it was taken before.
     fn take<H: Headers + ?Sized>(
         &self,
         request: &SendSmsRequest<'_, H>,
         queue: &MessageQueue,
-        has_waited: bool,
+        turn: GuessTurn,
     ) -> Taken {
-        match self.judge(request, has_waited) {
-            Err(NotTaken::Waits(wait)) => Taken::Waits(wait),
+        match self.judge(request, turn) {
+            Err(NotTaken::Waits(wait, turn)) => Taken::Waits(wait, turn),
             Err(NotTaken::Refused(answer)) => Taken::Answer(PendingAnswer::Ready(answer)),
             Ok(judged) => Taken::Answer(self.put(judged, queue)),
         }
@@ -144,12 +160,13 @@ impl SendSms {
     fn judge<H: Headers + ?Sized>(
         &self,
         request: &SendSmsRequest<'_, H>,
-        has_waited: bool,
+        turn: GuessTurn,
     ) -> Result<Judged, NotTaken> {
         let read = read(request)?;
-        let platform = self.admit(&read.params, request.from, has_waited)?;
+        let platform = self.admit(&read.params, request.from, turn)?;
         read.check_receiver()?;
         let composed = compose::compose(&read.params, &platform.settings, self.now())?;
+        dlr_url_judge::judge(&self.outbound.load(), &read.params, &composed.message)?;
         if self.intake.is_behind() {
             return Err(KannelAnswer::busy(RETRY_AFTER_S).into());
         }
@@ -164,7 +181,7 @@ impl SendSms {
         &self,
         params: &Params<'_>,
         from: IpAddr,
-        has_waited: bool,
+        turn: GuessTurn,
     ) -> Result<Arc<AdmittedPlatform>, NotTaken> {
         let (Some(username), Some(password)) = (&params.username, &params.password) else {
             return Err(KannelAnswer::NOT_ADMITTED.into());
@@ -172,32 +189,29 @@ impl SendSms {
         let platforms = self.platforms.load();
         let is_known = !self.guessing.is_quiet() && platforms.is_known(username, from);
         let attempt = Attempt { door: "sendsms", name: username, ip: from, is_known };
-        if !has_waited {
-            match self.guessing.judge(attempt, Instant::now()) {
-                GuessVerdict::Now => {}
-                GuessVerdict::After(wait) => return Err(NotTaken::Waits(wait)),
-                GuessVerdict::Refused => {
-                    self.guessing.note_failed(attempt, Instant::now());
-                    return Err(KannelAnswer::NOT_ADMITTED.into());
-                }
-            }
-        }
-        match platforms.admit(username, password, from) {
-            Some(platform) => {
-                if has_waited {
-                    self.guessing.succeeded(attempt);
-                }
-                Ok(platform.clone())
-            }
-            None if has_waited => {
+        let verdict = match turn {
+            GuessTurn::First => self.guessing.judge(attempt, Instant::now()),
+            GuessTurn::Come => GuessVerdict::Now,
+            GuessTurn::Refused => return Err(KannelAnswer::NOT_ADMITTED.into()),
+        };
+        match verdict {
+            GuessVerdict::Now => {}
+            GuessVerdict::After(wait) => return Err(NotTaken::Waits(wait, GuessTurn::Come)),
+            GuessVerdict::Refused => {
                 self.guessing.note_failed(attempt, Instant::now());
-                Err(KannelAnswer::NOT_ADMITTED.into())
-            }
-            None => {
-                self.guessing.failed(attempt, Instant::now());
-                Err(KannelAnswer::NOT_ADMITTED.into())
+                return Err(NotTaken::Waits(WAIT_MAX, GuessTurn::Refused));
             }
         }
+        // What waited was taken out of the budgets before.
+        let (has_waited, admitted) =
+            (matches!(turn, GuessTurn::Come), platforms.admit(username, password, from));
+        match admitted {
+            Some(_) if has_waited => self.guessing.succeeded(attempt, Instant::now()),
+            Some(_) => {}
+            None if has_waited => self.guessing.note_failed(attempt, Instant::now()),
+            None => self.guessing.failed(attempt, Instant::now()),
+        }
+        admitted.cloned().ok_or_else(|| KannelAnswer::NOT_ADMITTED.into())
     }
 
     /// As with Kannel, the result of the first of several receivers is the answer; an unroutable one among

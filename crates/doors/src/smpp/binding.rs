@@ -1,26 +1,27 @@
 //! Decision on a bind.
 
-use super::bind_throttle::WAIT_MAX;
-use super::clients::{BoundClient, SessionPermit};
+use super::clients::{BoundClient, SessionPermit, nobody_has_password};
 use super::connection::SmppConnection;
 use super::deliver_sm::DeliverStyle;
+use crate::guessing::{Attempt, GuessVerdict, WAIT_MAX};
 use metrics::Gauge;
 use smpp::Status;
 use smpp::pdu::{Bind, BindMode, Version};
 use smpp::session::Session;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::watch;
 
+/// To every wrong bind: clients take it for a matter of their settings, and do not try again at once.
+const WRONG: Status = Status::RINVPASWD;
+
 /// The answer to a bind.
-pub(super) enum BindVerdict {
-    Accept(AcceptedBind),
-    /// Not before `due`, so that guessing passwords is slow.
-    Refuse {
-        status: Status,
-        due: Instant,
-    },
+pub(super) struct BindVerdict {
+    /// Or the status of the refusal.
+    pub(super) accepted: Result<AcceptedBind, Status>,
+    /// Not before this, so that guessing passwords is slow.
+    pub(super) due: Instant,
 }
 
 /// A bind that is accepted.
@@ -66,33 +67,60 @@ impl Drop for BoundSession {
 }
 
 impl SmppConnection {
-    /// Whether a bind is accepted. A wrong name or password, or the right one from the wrong place, is
-    /// answered late.
+    /// Whether a bind is accepted. An unknown name, a wrong password, and the right one from a wrong network
+    /// are the same to the client: in status, in time, and as a guess. The log has the cause.
     pub(super) fn judge(&self, bind: &Bind<'_>, now: Instant) -> BindVerdict {
-        let ip = self.peer.ip();
-        let refuse = |status: Status, wait: Duration| {
-            // A client that goes on guessing does not fill the log.
-            if wait < WAIT_MAX {
-                let system_id = String::from_utf8_lossy(bind.system_id);
-                tracing::info!(peer = %self.peer, ?system_id, %status, "a bind is refused");
+        let (ip, guessing) = (self.peer.ip(), &self.door.gatekeeper.guessing);
+        let client = self.door.clients.find(bind.system_id);
+        let is_known = client.as_ref().is_some_and(|client| client.known.holds(ip));
+        let attempt = Attempt { door: "smpp", name: bind.system_id, ip, is_known };
+        // From there alone: elsewhere it would let everybody try as many as they like.
+        let was_right = is_known && guessing.was_right(bind.system_id, bind.password);
+        let verdict = if was_right { GuessVerdict::Now } else { guessing.begin(attempt, now) };
+        let due = match verdict {
+            GuessVerdict::Now => now,
+            GuessVerdict::After(wait) => now + wait,
+            GuessVerdict::Refused => {
+                guessing.note_failed(attempt, now);
+                return BindVerdict { accepted: Err(WRONG), due: now + WAIT_MAX };
             }
-            BindVerdict::Refuse { status, due: now + wait }
         };
-        let wrong = |status: Status| refuse(status, self.door.guard.refuse(ip, now));
-        let Some(client) = self.door.clients.find(bind.system_id) else {
-            return wrong(Status::RINVSYSID);
+        let proven = proven(client, bind.password, ip);
+        guessing.settle((attempt, bind.password), was_right, proven.is_ok(), now);
+        let client = match proven {
+            Ok(client) => client,
+            Err(why) => {
+                let system_id = String::from_utf8_lossy(bind.system_id);
+                // The budget of guesses bounds these lines.
+                tracing::info!(peer = %self.peer, ?system_id, why, "a bind is refused");
+                return BindVerdict { accepted: Err(WRONG), due };
+            }
         };
-        if !client.has_password(bind.password) {
-            return wrong(Status::RINVPASWD);
-        }
-        let allowed = &client.settings.allowed_ips;
-        if !allowed.is_empty() && !allowed.iter().any(|allowed| allowed.holds(ip)) {
-            return wrong(Status::RBINDFAIL);
-        }
-        match client.permit() {
-            Some(permit) => BindVerdict::Accept(AcceptedBind { client, permit, mode: bind.mode }),
-            // As often bound as it may be.
-            None => refuse(Status::RALYBND, Duration::ZERO),
-        }
+        client.known.note(ip);
+        // Without a permit it is as often bound as it may be.
+        let permit = client.permit().ok_or(Status::RALYBND);
+        BindVerdict { accepted: permit.map(|permit| AcceptedBind { client, permit, mode: bind.mode }), due }
     }
+}
+
+/// The client, if this is its password and it may come from there; else why not. Takes as long for a name
+/// that nobody has.
+fn proven(
+    client: Option<Arc<BoundClient>>,
+    password: &[u8],
+    ip: IpAddr,
+) -> Result<Arc<BoundClient>, &'static str> {
+    let is_right = match &client {
+        Some(client) => client.has_password(password),
+        None => nobody_has_password(password),
+    };
+    let client = client.ok_or("no client has this system_id")?;
+    if !is_right {
+        return Err("the password is wrong");
+    }
+    let allowed = &client.settings.allowed_ips;
+    if !allowed.is_empty() && !allowed.iter().any(|allowed| allowed.holds(ip)) {
+        return Err("the address is in none of allowed_ips");
+    }
+    Ok(client)
 }

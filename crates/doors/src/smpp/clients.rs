@@ -4,6 +4,7 @@ use super::bucket::Bucket;
 use super::client_queue::ClientQueue;
 use super::config::{SmppClient, client_problems};
 use super::meter::SmppMeter;
+use crate::guessing::KnownNetworks;
 use arc_swap::ArcSwap;
 use bus::{Bus, BusError};
 use engine::Problem;
@@ -15,6 +16,9 @@ use tokio::sync::watch;
 
 /// Octets of a password that are compared; a bind has at most 8.
 const PASSWORD_OCTETS: usize = 16;
+
+/// Compared for a name that nobody has.
+const NOBODYS_PASSWORD: &[u8] = b"01234567";
 
 type ClientTable = HashMap<Box<[u8]>, Arc<BoundClient>>;
 
@@ -64,9 +68,9 @@ impl Clients {
             let key: Box<[u8]> = settings.system_id.as_bytes().into();
             let client = match before.get(&key) {
                 Some(client) if client.settings == settings => Arc::clone(client),
-                Some(_) => {
+                Some(earlier) => {
                     changes.changed.push(settings.system_id.clone());
-                    Arc::new(BoundClient::new(settings))
+                    Arc::new(BoundClient::after(earlier, settings))
                 }
                 None => {
                     changes.added.push(settings.system_id.clone());
@@ -114,15 +118,24 @@ pub(super) struct BoundClient {
     /// Turns true when these settings no longer hold.
     ended: watch::Sender<bool>,
     client_queue: Mutex<Option<Arc<ClientQueue>>>,
+    /// From where it lately came with its password.
+    pub(super) known: Arc<KnownNetworks>,
 }
 
 impl BoundClient {
+    /// With new settings.
+    fn after(earlier: &BoundClient, settings: SmppClient) -> BoundClient {
+        let has_same_password = earlier.settings.password == settings.password;
+        let known = if has_same_password { Arc::clone(&earlier.known) } else { Arc::default() };
+        BoundClient { known, ..BoundClient::new(settings) }
+    }
+
     fn new(settings: SmppClient) -> BoundClient {
         let bucket = (settings.rate > 0.0).then(|| Mutex::new(Bucket::new(settings.rate)));
         let meter = SmppMeter::new(&settings.system_id);
         let (ended, sessions, client_queue) =
             (watch::Sender::new(false), AtomicU32::new(0), Mutex::new(None));
-        BoundClient { settings, meter, sessions, bucket, ended, client_queue }
+        BoundClient { settings, meter, sessions, bucket, ended, client_queue, known: Arc::default() }
     }
 
     /// Whether this is the password, in a time that does not depend on the matching part.
@@ -170,6 +183,11 @@ impl Drop for SessionPermit {
     fn drop(&mut self) {
         self.client.sessions.fetch_sub(1, Ordering::AcqRel);
     }
+}
+
+/// What [`BoundClient::has_password`] does, for a name that nobody has: never true, and it takes as long.
+pub(super) fn nobody_has_password(password: &[u8]) -> bool {
+    same_secret(NOBODYS_PASSWORD, password) && NOBODYS_PASSWORD.is_empty()
 }
 
 /// Compares two passwords without stopping at the first difference.

@@ -2,7 +2,7 @@
 
 use engine::Problem;
 use net::AllowedIp;
-use net::TlsServerSettings;
+use net::{DoorLimits, TlsServerSettings};
 use records::{Lane, Mode};
 use smpp::limits::{self, Field};
 use smpp::pdu::Version;
@@ -16,6 +16,8 @@ use std::time::Duration;
 pub const CLIENTS_MAX: usize = 10_000;
 /// Connections at a time, by default.
 pub const CONNECTIONS_MAX: usize = 4_000;
+/// Connections at a time of one address, by default.
+pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 2_000;
 /// Sessions of a client at a time, by default.
 pub const CLIENT_CONNECTIONS: u32 = 20;
 /// Requests of a session that wait for their answer, by default.
@@ -40,8 +42,8 @@ pub struct SmppConfig {
     pub tls: Option<TlsServerSettings>,
     /// Our name in the answer to a bind.
     pub system_id: String,
-    /// Connections at a time, on each address; more wait to be accepted.
-    pub connections_max: usize,
+    /// Connections at a time.
+    pub limits: DoorLimits,
     /// From connection to bind.
     pub session_init: Duration,
     /// Silence after which an enquire_link is sent.
@@ -63,7 +65,7 @@ impl Default for SmppConfig {
             tls_listen: None,
             tls: None,
             system_id: "campanile".to_owned(),
-            connections_max: CONNECTIONS_MAX,
+            limits: DoorLimits::new(CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX),
             session_init: Duration::from_secs(10),
             enquire_link: Duration::from_secs(30),
             inactivity: None,
@@ -225,7 +227,9 @@ impl SmppConfig {
             check(error.field, Some(error.why));
         }
         check("system_id", wrong_text(&self.system_id, &limits::SYSTEM_ID));
-        check("connections_max", (self.connections_max == 0).then(|| "0 admits no connection".to_owned()));
+        if let Some((field, why)) = self.limits.problem() {
+            check(field, Some(why.to_owned()));
+        }
         let times = [
             ("session_init", self.session_init),
             ("enquire_link", self.enquire_link),
@@ -371,7 +375,11 @@ mod tests {
             ("tls_listen", SmppConfig { tls_listen: Some("127.0.0.1:0".into()), ..SmppConfig::default() }),
             ("tls_cert", SmppConfig { tls: Some(files), ..SmppConfig::default() }),
             ("system_id", SmppConfig { system_id: "glöckner".into(), ..SmppConfig::default() }),
-            ("connections_max", SmppConfig { connections_max: 0, ..SmppConfig::default() }),
+            ("connections_max", SmppConfig { limits: DoorLimits::new(0, 1), ..SmppConfig::default() }),
+            (
+                "connections_per_address_max",
+                SmppConfig { limits: DoorLimits::new(1, 0), ..SmppConfig::default() },
+            ),
             ("session_init", SmppConfig { session_init: Duration::ZERO, ..SmppConfig::default() }),
             ("inactivity", SmppConfig { inactivity: Some(Duration::ZERO), ..SmppConfig::default() }),
         ];

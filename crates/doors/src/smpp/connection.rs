@@ -1,12 +1,12 @@
 //! Worker of a session: its bind, its requests, its deliveries.
 
 use super::batch::{PendingSubmit, SubmitBatch, status_of};
-use super::bind_throttle::UnboundPlace;
 use super::binding::{BindVerdict, BoundSession};
 use super::dlr_delivery::DlrDelivery;
 use super::door::SmppDoorState;
 use super::ids::IdText;
 use super::meter::{self, AnswerTally};
+use super::places::ConnectionPlaces;
 use super::query_cancel::{MessageQueries, OwnedCancel, OwnedQuery, OwnedReplace, Queried};
 use super::submit_sm::{IntakeEncoder, Scratch, SubmitSmDraft};
 use engine::EngineError;
@@ -40,8 +40,7 @@ const SPARE_MAX: usize = 2;
 pub(super) struct SmppConnection {
     pub(super) door: Arc<SmppDoorState>,
     pub(super) peer: SocketAddr,
-    /// Until it is bound.
-    place: Option<UnboundPlace>,
+    places: ConnectionPlaces,
     verdict: Option<BindVerdict>,
     bound: Option<BoundSession>,
     dlr_delivery: Option<DlrDelivery>,
@@ -135,13 +134,13 @@ impl SmppConnection {
     pub(super) fn new(
         door: Arc<SmppDoorState>,
         peer: SocketAddr,
-        place: UnboundPlace,
+        places: ConnectionPlaces,
         stop: watch::Receiver<bool>,
     ) -> SmppConnection {
         SmppConnection {
             door,
             peer,
-            place: Some(place),
+            places,
             verdict: None,
             bound: None,
             dlr_delivery: None,
@@ -166,38 +165,32 @@ impl SmppConnection {
         tracing::info!(client = bound.client.settings.system_id, peer = %self.peer, why, "unbound");
     }
 
-    /// Binds the session, or refuses its bind once the refusal is due.
+    /// Binds the session, or refuses its bind, once that is due.
     fn settle_bind(&mut self, session: &mut Session, now: Instant) {
-        let Some(verdict) = self.verdict.take() else { return };
-        let status = match verdict {
-            BindVerdict::Refuse { due, .. } if due > now => {
-                self.verdict = Some(verdict);
-                return;
-            }
-            BindVerdict::Refuse { status, .. } => {
+        let Some(verdict) = self.verdict.take_if(|verdict| verdict.due <= now) else { return };
+        let status = match verdict.accepted {
+            Err(status) => {
                 let _ = session.refuse_bind(status, now);
                 status
             }
-            BindVerdict::Accept(accepted) => {
-                match session.accept_bind(self.door.config.system_id.as_bytes(), now) {
-                    Ok(()) => {
-                        self.begin(accepted.begin(session, self.peer), session);
-                        Status::ROK
-                    }
-                    Err(error) => {
-                        tracing::error!(%error, peer = %self.peer, "a bind could not be answered");
-                        session.abort(now);
-                        Status::RSYSERR
-                    }
+            Ok(accepted) => match session.accept_bind(self.door.config.system_id.as_bytes(), now) {
+                Ok(()) => {
+                    self.begin(accepted.begin(session, self.peer), session);
+                    Status::ROK
                 }
-            }
+                Err(error) => {
+                    tracing::error!(%error, peer = %self.peer, "a bind could not be answered");
+                    session.abort(now);
+                    Status::RSYSERR
+                }
+            },
         };
         meter::bind(status);
     }
 
     fn begin(&mut self, bound: BoundSession, session: &mut Session) {
         session.set_window(bound.client.settings.window);
-        self.place = None;
+        self.places.bind();
         if bound.mode.receives() {
             match bound.client.client_queue(&*self.door.bus) {
                 Ok(client_queue) => {
@@ -487,6 +480,7 @@ impl Worker<Session> for SmppConnection {
     }
 
     fn fill(&mut self, session: &mut Session, now: Instant, writable: bool) {
+        self.places.note_writable(writable, now);
         self.settle_bind(session, now);
         self.hand_over();
         self.requests.collect();
@@ -512,16 +506,13 @@ impl Worker<Session> for SmppConnection {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let verdict = match &self.verdict {
-            Some(BindVerdict::Refuse { due, .. }) => Some(*due),
-            _ => None,
-        };
+        let verdict = self.verdict.as_ref().map(|verdict| verdict.due);
         let dlr_delivery = self.dlr_delivery.as_ref().and_then(DlrDelivery::deadline);
-        [verdict, dlr_delivery].into_iter().flatten().min()
+        [verdict, dlr_delivery, self.places.deadline()].into_iter().flatten().min()
     }
 
     fn woken(&mut self) -> impl Future<Output = ()> + Send {
-        let SmppConnection { requests, dlr_delivery, bound, place, end, .. } = self;
+        let SmppConnection { requests, dlr_delivery, bound, places, end, .. } = self;
         let EngineRequests { work, done, .. } = requests;
         let SessionEnd { stop, evicted, unbinding, .. } = end;
         async move {
@@ -531,7 +522,7 @@ impl Worker<Session> for SmppConnection {
                 () = deliver_when_ready(dlr_delivery.as_mut()), if !ending => {}
                 () = ends(bound.as_mut()), if !ending => {}
                 () = turns_true(stop), if !ending => {}
-                () = evicted_from(place.as_ref()), if !ending => *evicted = true,
+                () = places.sent_out(), if !ending => *evicted = true,
                 else => std::future::pending().await,
             }
         }
@@ -553,13 +544,6 @@ async fn deliver_when_ready(dlr_delivery: Option<&mut DlrDelivery>) {
 async fn ends(bound: Option<&mut BoundSession>) {
     match bound {
         Some(bound) => turns_true(&mut bound.ended).await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn evicted_from(place: Option<&UnboundPlace>) {
-    match place {
-        Some(place) => place.sent_out().await,
         None => std::future::pending().await,
     }
 }

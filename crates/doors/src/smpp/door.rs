@@ -1,11 +1,13 @@
 //! Server of the SMPP door: listens, drives a session for each connection, and stops in order.
 
-use super::bind_throttle::{BindThrottle, UnboundConnections};
 use super::clients::Clients;
 use super::config::SmppConfig;
 use super::connection::SmppConnection;
 use super::message_control::MessageControl;
+use super::places::ConnectionPlaces;
+use super::unbound::UnboundConnections;
 use super::{Clock, SmppDeps};
+use crate::Gatekeeper;
 use bus::{Bus, Topic};
 use net::{ConnectionPlace, Cores, DriveEnd, Link, Listener, ListenerLimits, Stream, TlsServer, drive};
 use records::INTAKE;
@@ -45,7 +47,7 @@ pub(super) struct SmppDoorState {
     pub(super) intake_topic: Arc<dyn Topic>,
     pub(super) bus: Arc<dyn Bus>,
     pub(super) clock: Clock,
-    pub(super) guard: BindThrottle,
+    pub(super) gatekeeper: Gatekeeper,
     pub(super) unbound: Arc<UnboundConnections>,
 }
 
@@ -99,7 +101,7 @@ pub async fn start(config: SmppConfig, deps: SmppDeps) -> Result<SmppRunning, Sm
     let tls = config.tls.as_ref().map(TlsServer::new).transpose();
     let tls = tls.map_err(|error| failed(error.field, error.why))?;
     let (listen, tls_listen) = (config.listen.clone(), config.tls_listen.clone());
-    let (connections_max, longest) = (config.connections_max, config.drain + GRACE);
+    let (limits, longest) = (config.limits.clone(), config.drain + GRACE);
     let door = Arc::new(SmppDoorState {
         config,
         clients: deps.clients,
@@ -107,8 +109,8 @@ pub async fn start(config: SmppConfig, deps: SmppDeps) -> Result<SmppRunning, Sm
         intake_topic,
         bus: deps.bus,
         clock: deps.clock,
-        guard: BindThrottle::default(),
-        unbound: Arc::new(UnboundConnections::new(connections_max)),
+        unbound: Arc::new(UnboundConnections::new(limits.connections_max)),
+        gatekeeper: deps.gatekeeper,
     });
     let (stop, stopping) = watch::channel(false);
     let mut running = SmppRunning {
@@ -119,10 +121,11 @@ pub async fn start(config: SmppConfig, deps: SmppDeps) -> Result<SmppRunning, Sm
         longest,
         cores: Arc::clone(&deps.cores),
     };
+    let limits = ListenerLimits::of_door("smpp", limits, Arc::clone(&door.gatekeeper.descriptors));
     for (field, listen, tls) in [("listen", listen, None), ("tls_listen", tls_listen, tls)] {
         let Some(listen) = listen else { continue };
         let cannot = |error: io::Error| failed(field, format!("cannot listen on {listen}: {error}"));
-        let listener = Listener::bind(&listen, ListenerLimits::of(connections_max)).await.map_err(cannot)?;
+        let listener = Listener::bind(&listen, limits.clone()).await.map_err(cannot)?;
         let address = listener.address().map_err(cannot)?;
         match field {
             "listen" => running.address = Some(address),
@@ -144,11 +147,7 @@ async fn serve(
     let mut stopped = stopping.clone();
     let each = move |stream: Stream, peer: SocketAddr, place: ConnectionPlace| {
         let (door, stopping) = (Arc::clone(&door), stopping.clone());
-        async move {
-            // A connection that does not bind makes room by the throttle of binds.
-            place.set_busy();
-            connection(stream, peer, door, stopping).await;
-        }
+        connection(stream, peer, place, door, stopping)
     };
     tokio::select! {
         () = listener.serve(&cores, tls, each) => {}
@@ -160,13 +159,14 @@ async fn serve(
 async fn connection(
     stream: Stream,
     peer: SocketAddr,
+    place: ConnectionPlace,
     door: Arc<SmppDoorState>,
     stopping: watch::Receiver<bool>,
 ) {
-    let place = door.unbound.enter(peer.ip());
+    let places = ConnectionPlaces::new(place, door.unbound.enter(peer.ip()));
     let mut session = Session::new(Role::Smsc, door.session(), Instant::now());
     let mut link = Link::new(stream);
-    let mut worker = SmppConnection::new(door, peer, place, stopping);
+    let mut worker = SmppConnection::new(door, peer, places, stopping);
     if let DriveEnd::Broken(error) = drive(&mut link, &mut session, &mut worker).await {
         tracing::debug!(%peer, %error, "a client's connection broke");
     }

@@ -7,7 +7,7 @@
 //! ```text
 //! door            listens, one session for each connection
 //! connection      a session's worker: messages in, answers out
-//! binding         decision on a bind; clients: their settings; bind_throttle: too many wrong ones
+//! binding         decision on a bind; clients: their settings; unbound: those that never bind
 //! submit_sm       from a PDU to a record; message_text, address, times, ids: its pieces
 //! batch           messages appended and answered together
 //! query_cancel    query_sm, cancel_sm, replace_sm
@@ -17,7 +17,6 @@
 mod address;
 
 mod batch;
-mod bind_throttle;
 mod binding;
 mod bucket;
 mod client_queue;
@@ -31,22 +30,26 @@ mod ids;
 mod message_control;
 mod message_text;
 mod meter;
+mod places;
 mod query_cancel;
 mod record;
 mod submit_sm;
 #[cfg(test)]
 mod tests;
 mod times;
+mod unbound;
 
 pub use clients::{ClientChanges, Clients};
 pub use config::{
-    CLIENT_CONNECTIONS, CLIENT_WINDOW, CLIENTS_MAX, CONNECTIONS_MAX, ClientLanes, ClientPassword,
-    LongMessageForm, SmppClient, SmppConfig, VALIDITY_S, VALIDITY_S_MAX, parse_long_message_form,
+    CLIENT_CONNECTIONS, CLIENT_WINDOW, CLIENTS_MAX, CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX,
+    ClientLanes, ClientPassword, LongMessageForm, SmppClient, SmppConfig, VALIDITY_S, VALIDITY_S_MAX,
+    parse_long_message_form,
 };
 pub use door::{SmppError, SmppRunning, start};
 pub use message_control::MessageControl;
 pub use net::AllowedIp;
 
+use crate::Gatekeeper;
 use bus::Bus;
 use engine::Clock;
 use net::Cores;
@@ -65,4 +68,6 @@ pub struct SmppDeps {
     pub clock: Clock,
     /// The cores that run the connections.
     pub cores: Arc<Cores>,
+    /// Descriptors and guesses, over all doors.
+    pub gatekeeper: Gatekeeper,
 }

@@ -1,9 +1,9 @@
 //! Handler of inbound mail: reads it, appends its outcomes, counts them.
 
 use super::read::{MailReading, read};
-use super::{Clock, SmtpDeps, TaggedMail};
+use super::{Clock, InboundMail, SmtpDeps};
 use bus::{BusError, Topic};
-use records::{OUTCOMES, Outcome, encode_outcomes};
+use records::{OUTCOMES, Outcome, Redacted, encode_outcomes};
 use smtp::server::Disposition;
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ impl InboundMailHandler {
     }
 
     /// Appends the outcomes of a mail; resolves when they are on disk, as `[bus] fsync` promises.
-    pub(super) async fn handle(&self, mail: &TaggedMail) -> Disposition {
+    pub(super) async fn handle(&self, mail: &InboundMail) -> Disposition {
         let mut outcomes = Vec::new();
         for reading in read(mail, (self.clock)()) {
             match reading {
@@ -28,9 +28,13 @@ impl InboundMailHandler {
                     count(kind(&outcome), "");
                     outcomes.push(outcome);
                 }
+                MailReading::ToPostmaster(subject) => {
+                    count("postmaster", "");
+                    tracing::warn!(from = mail.from, subject, "a mail to postmaster; it is not kept");
+                }
                 MailReading::Ignored(why) => {
                     count("ignored", why);
-                    tracing::info!(from = mail.from, why, "a mail was ignored");
+                    tracing::info!(from = %Redacted::Address(&mail.from), why, "a mail was ignored");
                 }
             }
         }

@@ -2,7 +2,9 @@
 //!
 //! Its addresses are `answers+TAG@domain` and `bounces+TAG@domain`; the tag names a delivery, and a
 //! [`TagReader`] finds it. The outcome of a mail is on the bus before the client gets `250`. Nothing is
-//! relayed, nothing is stored. The protocol is the server machine of `libs/smtp`.
+//! relayed, nothing is stored. `postmaster` is taken as RFC 5321 asks (section 4.5.1), and what comes there
+//! is a line of the log. The protocol is the server machine of `libs/smtp`; it offers STARTTLS where there
+//! is a certificate.
 //!
 //! ```text
 //! tag            tagged addresses: the machine's recipient policy
@@ -18,23 +20,29 @@ mod tag;
 #[cfg(test)]
 mod tests;
 
-pub use serve::{CONNECTIONS_MAX, SmtpError, SmtpRunning, serve};
+pub use serve::{SmtpError, SmtpRunning, serve};
 pub use tag::{TagKind, TagReader};
 
+use crate::Gatekeeper;
 use bus::Bus;
 use engine::Clock;
-use net::Cores;
+use net::{Cores, DoorLimits, TlsServerSettings};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A mail is at most so many octets.
 const MAIL_OCTETS_MAX: usize = 1024 * 1024;
 /// A mail has at most so many recipients: ours answer an alert each.
 const RECIPIENTS_MAX: usize = 10;
+/// Connections at a time, by default.
+pub const CONNECTIONS_MAX: usize = 200;
+/// Connections at a time of one address, by default.
+pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 50;
 /// `answers+TAG@` takes 59 octets of an address's 254.
 const DOMAIN_OCTETS_MAX: usize = 190;
 
 /// A mail for our addresses.
-type TaggedMail = smtp::server::Mail<tag::TaggedRecipient>;
+type InboundMail = smtp::server::Mail<tag::InboundRecipient>;
 
 /// `[smtp]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +51,32 @@ pub struct SmtpConfig {
     pub listen: String,
     /// The domain of our addresses; mail routes have the same.
     pub domain: String,
+    /// Certificate and key; without them no TLS is offered.
+    pub tls: Option<TlsServerSettings>,
+    /// Connections at a time.
+    pub limits: DoorLimits,
+    /// Until a command is whole.
+    pub command: Duration,
+    /// Until a mail is whole, from DATA on.
+    pub mail: Duration,
+    /// Time that a client may leave our octets unread.
+    pub write_stall: Duration,
+}
+
+impl SmtpConfig {
+    /// The usual limits, without TLS.
+    pub fn new(listen: String, domain: String) -> SmtpConfig {
+        let session = smtp::server::SessionLimits::default();
+        SmtpConfig {
+            listen,
+            domain,
+            tls: None,
+            limits: DoorLimits::new(CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX),
+            command: session.command_within,
+            mail: session.mail_within,
+            write_stall: Duration::from_secs(30),
+        }
+    }
 }
 
 impl SmtpConfig {
@@ -77,4 +111,6 @@ pub struct SmtpDeps {
     pub clock: Clock,
     /// The cores that run the connections.
     pub cores: Arc<Cores>,
+    /// Descriptors and guesses, over all doors.
+    pub gatekeeper: Gatekeeper,
 }

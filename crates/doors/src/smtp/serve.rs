@@ -1,9 +1,10 @@
-//! Listener of the SMTP door: drives a server machine for each connection.
+//! Listener of the SMTP door: drives a server machine for each connection, and begins TLS where it is asked
+//! for.
 
 use super::inbound_mail::InboundMailHandler;
 use super::tag::TaggedAddresses;
 use super::{MAIL_OCTETS_MAX, RECIPIENTS_MAX, SmtpConfig, SmtpDeps};
-use net::{Balancers, ConnectionPlace, DescriptorBudget, Link, Listener, ListenerLimits, Places, Stream};
+use net::{ConnectionPlace, HANDSHAKE_MAX, Link, Listener, ListenerLimits, Stream, TlsServer};
 use smtp::server::{ServerOptions, SessionLimits, SmtpServer, SmtpServerEvent};
 use std::io;
 use std::net::SocketAddr;
@@ -12,10 +13,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Connections at a time. One more takes the place of a waiting one, or is closed.
-pub const CONNECTIONS_MAX: usize = 200;
-/// Connections at a time of one address.
-pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 50;
 /// Connections get so long to end when the door closes.
 const GRACE: Duration = Duration::from_secs(5);
 /// Time to write the waiting octets when a session ends.
@@ -74,27 +71,38 @@ pub async fn serve(config: SmtpConfig, deps: SmtpDeps) -> Result<SmtpRunning, Sm
     config.check().map_err(|why| failed("domain", why))?;
     let handler = InboundMailHandler::open(&deps).map_err(|error| failed("bus", error.to_string()))?;
     let cannot = |error: io::Error| failed("listen", format!("cannot listen on {}: {error}", config.listen));
-    let places = Places::new(CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX, DescriptorBudget::unlimited());
-    let listener = Listener::bind(&config.listen, ListenerLimits { places, balancers: Balancers::default() })
-        .await
-        .map_err(cannot)?;
+    let tls = config.tls.as_ref().map(TlsServer::new).transpose();
+    let tls = tls.map_err(|error| failed(error.field, error.why))?;
+    let descriptors = deps.gatekeeper.descriptors.clone();
+    let limits = ListenerLimits::of_door("smtp", config.limits.clone(), descriptors);
+    let listener = Listener::bind(&config.listen, limits).await.map_err(cannot)?;
     let address = listener.address().map_err(cannot)?;
     let (stop, stopping) = watch::channel(false);
     let (cores, kept) = (Arc::clone(&deps.cores), Arc::clone(&deps.cores));
-    let limits = SessionLimits {
-        mail_octets_max: MAIL_OCTETS_MAX,
-        recipients_max: RECIPIENTS_MAX,
-        ..SessionLimits::default()
-    };
-    let options = ServerOptions { hostname: config.domain.clone(), software: "Campanile", limits };
-    let ours = TaggedAddresses { domain: config.domain, tags: deps.tags };
+    let (options, write_stall) = (options(&config), config.write_stall);
+    let (domain, tags, guessing) = (config.domain, deps.tags, deps.gatekeeper.guessing);
+    let ours = Arc::new(move |client| TaggedAddresses {
+        domain: domain.clone(),
+        tags: tags.clone(),
+        guessing: guessing.clone(),
+        client,
+    });
     let task = tokio::spawn(async move {
         let mut stopped = stopping.clone();
         let each = move |stream: Stream, peer: SocketAddr, place: ConnectionPlace| {
-            let server = SmtpServer::new(options.clone(), ours.clone(), Instant::now());
-            let (handler, stopping) = (handler.clone(), stopping.clone());
+            let connection = SmtpConnection {
+                link: Link::new(stream),
+                server: SmtpServer::new(options.clone(), ours(peer.ip()), Instant::now()),
+                handler: handler.clone(),
+                place,
+                tls: tls.clone(),
+                starts_tls: false,
+                write_stall,
+                stalled: None,
+            };
+            let stopping = stopping.clone();
             async move {
-                if let Err(error) = talk(Link::new(stream), server, &handler, &place, stopping).await {
+                if let Err(error) = connection.talk(stopping).await {
                     tracing::debug!(%peer, %error, "an SMTP connection broke");
                 }
             }
@@ -107,41 +115,101 @@ pub async fn serve(config: SmtpConfig, deps: SmtpDeps) -> Result<SmtpRunning, Sm
     Ok(SmtpRunning { address, stop, task, cores: kept })
 }
 
+fn options(config: &SmtpConfig) -> ServerOptions {
+    let limits = SessionLimits {
+        mail_octets_max: MAIL_OCTETS_MAX,
+        recipients_max: RECIPIENTS_MAX,
+        command_within: config.command,
+        mail_within: config.mail,
+        ..SessionLimits::default()
+    };
+    let start_tls = config.tls.is_some();
+    ServerOptions { hostname: config.domain.clone(), software: "Campanile", start_tls, limits }
+}
+
 /// One connection, until either side ends it.
-async fn talk(
-    mut link: Link,
-    mut server: SmtpServer<TaggedAddresses>,
-    handler: &InboundMailHandler,
-    place: &ConnectionPlace,
-    mut stopping: watch::Receiver<bool>,
-) -> io::Result<()> {
-    loop {
-        let now = Instant::now();
-        server.handle_timeout(now);
-        while let Some(SmtpServerEvent::Mail(mail)) = server.poll_event() {
-            // The client waits for its reply, so nothing else of it waits here.
-            place.set_busy();
-            let disposition = handler.handle(&mail).await;
-            place.set_waiting();
-            server.finish_mail(Instant::now(), disposition);
-        }
-        link.fill(&mut server);
-        if server.is_finished() {
-            return last_words(link, server).await;
-        }
-        let due = server.poll_timeout().unwrap_or(now + IDLE);
-        let reading = server.wants_input();
-        tokio::select! {
-            biased;
-            progress = link.progress(&mut server, reading) => {
-                if progress?.closed {
-                    return Ok(());
+struct SmtpConnection {
+    link: Link,
+    server: SmtpServer<TaggedAddresses>,
+    handler: InboundMailHandler,
+    place: ConnectionPlace,
+    tls: Option<TlsServer>,
+    /// STARTTLS came, and its reply is not written yet.
+    starts_tls: bool,
+    write_stall: Duration,
+    /// Since when the client does not take what waits for it.
+    stalled: Option<Instant>,
+}
+
+impl SmtpConnection {
+    async fn talk(mut self, mut stopping: watch::Receiver<bool>) -> io::Result<()> {
+        loop {
+            let now = Instant::now();
+            self.server.handle_timeout(now);
+            self.handle_events().await;
+            self.link.fill(&mut self.server);
+            if self.server.is_finished() {
+                return last_words(self.link, self.server).await;
+            }
+            if self.starts_tls && self.link.is_empty() {
+                self = self.shake_hands().await?;
+                continue;
+            }
+            let due = self.server.poll_timeout().unwrap_or(now + IDLE).min(self.stall_end(now));
+            let reading = self.server.wants_input();
+            tokio::select! {
+                biased;
+                progress = self.link.progress(&mut self.server, reading) => {
+                    if progress?.closed {
+                        return Ok(());
+                    }
+                }
+                () = self.place.sent_out() => return Err(io::Error::other("it made room for another one of its network")),
+                _ = stopping.wait_for(|stop| *stop) => self.server.stop(),
+                () = tokio::time::sleep_until(due.into()) => {
+                    if self.stalled.is_some_and(|since| since.elapsed() >= self.write_stall) {
+                        return Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its replies"));
+                    }
                 }
             }
-            () = place.sent_out() => return Ok(()),
-            _ = stopping.wait_for(|stop| *stop) => server.stop(),
-            () = tokio::time::sleep_until(due.into()) => {}
         }
+    }
+
+    async fn handle_events(&mut self) {
+        while let Some(event) = self.server.poll_event() {
+            match event {
+                SmtpServerEvent::Mail(mail) => {
+                    // The client waits for its reply, so nothing else of it waits here.
+                    self.place.set_busy();
+                    let disposition = self.handler.handle(&mail).await;
+                    self.place.set_waiting();
+                    self.server.finish_mail(Instant::now(), disposition);
+                }
+                SmtpServerEvent::StartTls => self.starts_tls = true,
+            }
+        }
+    }
+
+    /// When a client that takes nothing is given up.
+    fn stall_end(&mut self, now: Instant) -> Instant {
+        if self.link.is_empty() {
+            self.stalled = None;
+            return now + IDLE;
+        }
+        *self.stalled.get_or_insert(now) + self.write_stall
+    }
+
+    /// What came in the clear and was not read is the beginning of TLS, or no TLS at all.
+    async fn shake_hands(self) -> io::Result<SmtpConnection> {
+        let Some(tls) = &self.tls else { return Err(io::Error::other("no certificate")) };
+        let shaken = tokio::select! {
+            shaken = tokio::time::timeout(HANDSHAKE_MAX, self.link.into_stream().into_tls_server(tls)) => shaken,
+            () = self.place.sent_out() => return Err(io::Error::other("it made room for another one of its network")),
+        };
+        let mut server = self.server;
+        let link = Link::new(shaken.map_err(io::Error::from)??);
+        server.start_tls(Instant::now());
+        Ok(SmtpConnection { link, server, starts_tls: false, ..self })
     }
 }
 

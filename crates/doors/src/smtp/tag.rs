@@ -1,9 +1,15 @@
 //! Tagged addresses of our own mails: the tags are made elsewhere, under a secret that this door does not
 //! have.
 
+use crate::guessing::{Attempt, GuessingGuard};
 use records::{AlertNo, EndpointNo};
 use smtp::server::RecipientPolicy;
+use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Instant;
+
+/// The mailbox that every server has.
+const POSTMASTER: &str = "postmaster";
 
 /// The purpose of a tagged address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -55,27 +61,59 @@ pub struct TaggedRecipient {
     pub address: String,
 }
 
-/// Takes mail for our tagged addresses alone.
+/// A recipient of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InboundRecipient {
+    /// Of a delivery.
+    Tagged(TaggedRecipient),
+    /// Whoever runs this server: `postmaster`, with our domain or without one (RFC 5321, section 4.5.1).
+    Postmaster,
+}
+
+/// Takes mail for our tagged addresses and for `postmaster` alone.
 #[derive(Clone)]
 pub struct TaggedAddresses {
     /// Stands behind the `@` of our addresses.
     pub domain: String,
     /// Reads the tags.
     pub tags: Arc<dyn TagReader>,
+    /// Notes wrong tags.
+    pub guessing: Arc<GuessingGuard>,
+    /// The client.
+    pub client: IpAddr,
+}
+
+impl TaggedAddresses {
+    /// A tag has 80 bits that nobody guesses, and a relay carries the mails of many: so wrong ones are
+    /// counted and logged, and nobody waits for them.
+    fn note_wrong_tag(&self) {
+        let attempt = Attempt { door: "smtp", name: b"", ip: self.client, is_known: false };
+        self.guessing.note_failed(attempt, Instant::now());
+    }
 }
 
 impl RecipientPolicy for TaggedAddresses {
-    type Recipient = TaggedRecipient;
+    type Recipient = InboundRecipient;
 
-    fn resolve(&self, address: &str) -> Option<TaggedRecipient> {
+    fn resolve(&self, address: &str) -> Option<InboundRecipient> {
+        if address.eq_ignore_ascii_case(POSTMASTER) {
+            return Some(InboundRecipient::Postmaster);
+        }
         let (local, domain) = address.rsplit_once('@')?;
         if !domain.eq_ignore_ascii_case(&self.domain) {
             return None;
         }
+        if local.eq_ignore_ascii_case(POSTMASTER) {
+            return Some(InboundRecipient::Postmaster);
+        }
         let (mailbox, tag) = local.split_once('+')?;
         let kind = TagKind::ALL.into_iter().find(|kind| mailbox.eq_ignore_ascii_case(kind.mailbox()))?;
-        let (alert, endpoint) = self.tags.read(kind, tag)?;
-        Some(TaggedRecipient { kind, alert, endpoint, address: address.to_owned() })
+        let Some((alert, endpoint)) = self.tags.read(kind, tag) else {
+            self.note_wrong_tag();
+            return None;
+        };
+        let address = address.to_owned();
+        Some(InboundRecipient::Tagged(TaggedRecipient { kind, alert, endpoint, address }))
     }
 }
 
@@ -84,12 +122,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_tagged_addresses_of_our_domain_are_taken() {
+    fn only_tagged_addresses_of_our_domain_and_the_postmaster_are_taken() {
         let tags = |_: TagKind, tag: &str| {
             let (alert, endpoint) = tag.split_once('.')?;
             Some((AlertNo(alert.parse().ok()?), EndpointNo(endpoint.parse().ok()?)))
         };
-        let ours = TaggedAddresses { domain: "in.test".to_owned(), tags: Arc::new(tags) };
+        let ours = TaggedAddresses {
+            domain: "in.test".to_owned(),
+            tags: Arc::new(tags),
+            guessing: Arc::default(),
+            client: [127, 0, 0, 1].into(),
+        };
         let recipient = |kind, alert, endpoint, address: &str| TaggedRecipient {
             kind,
             alert: AlertNo(alert),
@@ -100,7 +143,10 @@ mod tests {
             recipient(TagKind::Answers, 7, 42, "answers+7.42@IN.test"),
             recipient(TagKind::Bounces, 8, 1, "Bounces+8.1@in.test"),
         ] {
-            assert_eq!(ours.resolve(&expected.address), Some(expected));
+            assert_eq!(ours.resolve(&expected.address), Some(InboundRecipient::Tagged(expected)));
+        }
+        for address in ["postmaster", "Postmaster", "POSTMASTER@In.Test"] {
+            assert_eq!(ours.resolve(address), Some(InboundRecipient::Postmaster), "{address}");
         }
         for address in [
             "answers+7.42@elsewhere.test",
@@ -108,7 +154,8 @@ mod tests {
             "answers+@in.test",
             "answers+x@in.test",
             "root@in.test",
-            "postmaster@in.test",
+            "postmaster@elsewhere.test",
+            "postmaster+7.42@in.test",
             "answers-7.42@in.test",
             "answers+7.42",
             "someone+7.42@in.test",

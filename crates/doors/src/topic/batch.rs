@@ -1,11 +1,14 @@
 //! Batch carries out the requests of one wake-up of a connection: its appends together, its replies in order.
 
+use super::TopicToken;
 use super::config::Exit;
 use super::door::{ConnectionCount, TopicDoorState};
 use super::machine::{Conversation, TopicRequest};
 use bus::{BusError, Topic};
 use futures_util::future::join_all;
+use net::ConnectionPlace;
 use records::Role;
+use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,12 +25,15 @@ pub(super) struct TopicConnection {
     pub(super) machine: Conversation,
     /// Requests on this address need a token.
     needs_auth: bool,
-    role: Option<Role>,
+    token: Option<Arc<TopicToken>>,
     wrong_tokens: u32,
     posts: Posts,
     counts: RequestCounts,
-    /// Its place among the door's connections.
-    _place: ConnectionCount,
+    client: IpAddr,
+    /// Its place among the door's connections: its own while a request is carried out, and from a good token
+    /// on as long as the client reads.
+    pub(super) place: Arc<ConnectionPlace>,
+    _count: ConnectionCount,
 }
 
 /// Messages that were not appended yet.
@@ -49,21 +55,28 @@ struct RequestCounts {
 }
 
 impl TopicConnection {
-    pub(super) fn new(door: &TopicDoorState, needs_auth: bool, place: ConnectionCount) -> TopicConnection {
+    pub(super) fn new(
+        door: &Arc<TopicDoorState>,
+        needs_auth: bool,
+        (client, place): (IpAddr, ConnectionPlace),
+    ) -> TopicConnection {
         TopicConnection {
             machine: Conversation::new(door.config.limits(needs_auth), Instant::now()),
             needs_auth,
-            role: None,
+            token: None,
             wrong_tokens: 0,
             posts: Posts::default(),
             counts: RequestCounts::default(),
-            _place: place,
+            client,
+            place: Arc::new(place),
+            _count: ConnectionCount::new(door),
         }
     }
 
     /// Carries out all whole requests, until too much waits to be written.
     pub(super) async fn turn(&mut self, door: &TopicDoorState) {
         while let Some(request) = self.machine.poll_event() {
+            self.place.set_busy();
             if let TopicRequest::Post { topic, message } = request {
                 self.post(door, &topic, message).await;
             } else {
@@ -73,6 +86,16 @@ impl TopicConnection {
         }
         self.append(door).await;
         self.count(door);
+        self.set_reading(true);
+    }
+
+    /// Between requests: the client takes what it is sent, or does not.
+    pub(super) fn set_reading(&self, is_reading: bool) {
+        if self.token.is_some() && is_reading {
+            self.place.set_busy();
+        } else {
+            self.place.set_waiting();
+        }
     }
 
     fn count(&mut self, door: &TopicDoorState) {
@@ -213,13 +236,18 @@ impl TopicConnection {
 
     async fn auth(&mut self, door: &TopicDoorState, token: &Range<usize>) {
         self.counts.others += 1;
-        let role = match std::str::from_utf8(self.machine.text(token)) {
-            Ok(token) => door.role_of(token.to_owned()).await,
+        let found = match std::str::from_utf8(self.machine.text(token)) {
+            Ok(token) => {
+                let token = token.to_owned();
+                // Somebody who guesses takes no place from others while that waits.
+                self.set_reading(true);
+                door.token(token, self.client).await
+            }
             Err(_) => None,
         };
-        self.role = role.or(self.role);
-        match role {
-            Some(_) => {
+        match found {
+            Some(found) => {
+                self.token = Some(Arc::new(found));
                 self.machine.authenticated();
                 self.machine.reply(b"OK");
             }
@@ -244,7 +272,13 @@ impl TopicConnection {
 
     /// Whether the role allows it; without a needed token everything is allowed.
     fn may(&self, what: impl FnOnce(Role) -> bool) -> bool {
-        !self.needs_auth || self.role.is_some_and(what)
+        let good = |token: &Arc<TopicToken>| !token.hold.is_ended() && what(token.role);
+        !self.needs_auth || self.token.as_ref().is_some_and(good)
+    }
+
+    /// The token that the connection ends with.
+    pub(super) fn token(&self) -> Option<&Arc<TopicToken>> {
+        self.token.as_ref().filter(|_| self.needs_auth)
     }
 
     fn deny(&mut self) {

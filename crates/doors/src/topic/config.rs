@@ -3,7 +3,7 @@
 use super::machine::{ConversationLimits, LengthLimits};
 use bus::{Durability, RECORD_OCTETS_MAX, Retention, TopicSettings};
 use engine::Problem;
-use net::TlsServerSettings;
+use net::{DoorLimits, TlsServerSettings};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -16,6 +16,10 @@ const MESSAGE_OCTETS_MAX: usize = 64 * 1024;
 const _: () = assert!(MESSAGE_OCTETS_MAX <= RECORD_OCTETS_MAX);
 /// Topics at most, whatever is configured.
 const TOPICS_MAX: usize = 1_000_000;
+/// Connections at a time, by default.
+pub const CONNECTIONS_MAX: usize = 20_000;
+/// Connections at a time of one address, by default.
+pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 12_000;
 /// Octets of one topic's messages in memory, by default.
 const MEMORY_OCTETS: u64 = 64 << 20;
 
@@ -50,8 +54,8 @@ pub struct TopicsConfig {
     pub topics_max: usize,
     /// The effect of EXIT.
     pub exit: Exit,
-    /// Connections at a time, on each address; more wait to be accepted.
-    pub connections_max: usize,
+    /// Connections at a time.
+    pub limits: DoorLimits,
     /// Silence after which a connection ends; nothing: never.
     pub idle: Option<Duration>,
     /// From a request's first octet to its last.
@@ -77,7 +81,7 @@ impl Default for TopicsConfig {
             message_octets_max: 140,
             topics_max: 10_000,
             exit: Exit::Close,
-            connections_max: 20_000,
+            limits: DoorLimits::new(CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX),
             idle: None,
             request: Duration::from_secs(60),
             auth: Duration::from_secs(10),
@@ -105,11 +109,13 @@ impl TopicsConfig {
             ("max_topic", self.topic_octets_max, TOPIC_OCTETS_MIN, records::TEXT_TOPIC_OCTETS_MAX),
             ("max_message", self.message_octets_max, MESSAGE_OCTETS_MIN, MESSAGE_OCTETS_MAX),
             ("max_topics", self.topics_max, 1, TOPICS_MAX),
-            ("connections_max", self.connections_max, 1, usize::MAX),
         ];
         for (field, value, least, most) in bounds {
             let outside = !(least..=most).contains(&value);
             check(field, outside.then(|| format!("{value} is outside {least} to {most}")));
+        }
+        if let Some((field, why)) = self.limits.problem() {
+            check(field, Some(why.to_owned()));
         }
         let times = [
             ("idle", self.idle.unwrap_or(Duration::MAX)),

@@ -6,30 +6,26 @@ use super::config::TopicsConfig;
 use super::meter::TopicMeter;
 use super::threads::{self, ThreadHandle};
 use super::topic_cache::{NoTopic, TopicCache};
-use super::{TokenCheck, TopicsDeps, reactor};
+use super::{TokenCheck, TopicToken, TopicsDeps, reactor};
+use crate::Gatekeeper;
 use bus::Topic;
-use net::{Cores, HANDSHAKE_MAX, Stream, TlsServer};
-use records::Role;
+use net::{ConnectionPlace, Cores, Listener, ListenerLimits, Stream, TlsServer};
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// Up to so many connections have a thread each; with more, all go to the cores.
 const THREADS_MAX: usize = 16;
 /// When there are so few again, those on cores get threads.
 const THREADS_AGAIN: usize = 8;
-/// Connections the system keeps waiting for `accept`.
-const BACKLOG: u32 = 4096;
-/// After an error of `accept` (no file descriptors left, mostly) wait so long before the next.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Interval at which the threads' clients are checked for silence.
+/// Interval at which the threads' clients are checked for silence, and for having to make room.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Interval at which topics of other processes are looked for.
 const FOLLOW_EVERY: Duration = Duration::from_secs(1);
@@ -59,6 +55,7 @@ pub(super) struct TopicDoorState {
     pub(super) meter: TopicMeter,
     pub(super) cores: Arc<Cores>,
     token_check: TokenCheck,
+    gatekeeper: Gatekeeper,
     /// The runtime for blocking calls and for looking up tokens.
     runtime: Handle,
     begin: Instant,
@@ -104,10 +101,14 @@ impl TopicDoorState {
         made.unwrap_or(Err(NoTopic::Bus(bus::BusError::Closed)))
     }
 
-    /// The role of this token.
-    pub(super) async fn role_of(&self, token: String) -> Option<Role> {
-        let lookup = (self.token_check)(token);
-        self.runtime.spawn(lookup).await.ok().flatten()
+    /// What is known of the token that a client shows, once it is its turn.
+    pub(super) async fn token(&self, token: String, client: IpAddr) -> Option<TopicToken> {
+        let (token_check, guessing) = (Arc::clone(&self.token_check), Arc::clone(&self.gatekeeper.guessing));
+        let judged = self.runtime.spawn(async move {
+            let look = async { Ok::<_, Infallible>(token_check(token.clone()).await) };
+            guessing.judge_token(("topics", client), token.as_bytes(), look).await
+        });
+        judged.await.ok()?.unwrap_or_else(|never| match never {})
     }
 
     /// Notes a thread's connection.
@@ -166,14 +167,13 @@ impl TopicDoorState {
 /// Counts a connection for as long as it is.
 pub(super) struct ConnectionCount {
     door: Arc<TopicDoorState>,
-    _permit: OwnedSemaphorePermit,
 }
 
 impl ConnectionCount {
-    fn new(door: &Arc<TopicDoorState>, permit: OwnedSemaphorePermit) -> ConnectionCount {
+    pub(super) fn new(door: &Arc<TopicDoorState>) -> ConnectionCount {
         door.live.fetch_add(1, Ordering::Relaxed);
         door.meter.connections.increment(1);
-        ConnectionCount { door: Arc::clone(door), _permit: permit }
+        ConnectionCount { door: Arc::clone(door) }
     }
 }
 
@@ -249,6 +249,7 @@ pub async fn start(config: TopicsConfig, deps: TopicsDeps) -> Result<TopicsRunni
         meter: TopicMeter::new(),
         cores: deps.cores,
         token_check: deps.token_check,
+        gatekeeper: deps.gatekeeper,
         runtime,
         begin: Instant::now(),
         live: AtomicUsize::new(0),
@@ -259,13 +260,15 @@ pub async fn start(config: TopicsConfig, deps: TopicsDeps) -> Result<TopicsRunni
     });
     let mut running =
         TopicsRunning { address: None, tls_address: None, door: Arc::clone(&door), tasks: Vec::new() };
+    let descriptors = Arc::clone(&door.gatekeeper.descriptors);
+    let limits = ListenerLimits::of_door("topics", door.config.limits.clone(), descriptors);
     for (field, listen, tls) in
         [("listen", door.config.listen, None), ("listen_tls", door.config.tls_listen, tls)]
     {
         let Some(listen) = listen else { continue };
         let cannot = |error: io::Error| failed(field, format!("cannot listen on {listen}: {error}"));
-        let listener = bind(listen).map_err(cannot)?;
-        let address = Some(listener.local_addr().map_err(cannot)?);
+        let listener = Listener::bind(&listen.to_string(), limits.clone()).await.map_err(cannot)?;
+        let address = Some(listener.address().map_err(cannot)?);
         match field {
             "listen" => running.address = address,
             _ => running.tls_address = address,
@@ -281,69 +284,26 @@ pub async fn start(config: TopicsConfig, deps: TopicsDeps) -> Result<TopicsRunni
     Ok(running)
 }
 
-fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
-}
-
 /// Accepts until the door closes.
-async fn serve(door: Arc<TopicDoorState>, listener: TcpListener, tls: Option<TlsServer>, needs_auth: bool) {
-    let mut stopping = door.stopping();
-    let permits = Arc::new(Semaphore::new(door.config.connections_max.min(Semaphore::MAX_PERMITS)));
-    let accepting = async {
-        loop {
-            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
-            match listener.accept().await {
-                Ok((tcp, _)) => {
-                    admit(&door, tcp, tls.clone(), needs_auth, ConnectionCount::new(&door, permit))
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
+async fn serve(door: Arc<TopicDoorState>, listener: Listener, tls: Option<TlsServer>, needs_auth: bool) {
+    let (mut stopping, cores, state) = (door.stopping(), Arc::clone(&door.cores), Arc::clone(&door));
+    let each = move |stream: Stream, client: SocketAddr, place: ConnectionPlace| {
+        let door = Arc::clone(&state);
+        async move {
+            // Whom a balancer brings from beyond this machine needs a token too.
+            let needs_auth = needs_auth || !client.ip().to_canonical().is_loopback();
+            let connection = TopicConnection::new(&door, needs_auth, (client.ip(), place));
+            match stream {
+                Stream::Plain(tcp) if !door.is_crowded() => match tcp.into_std() {
+                    Ok(tcp) => threads::start(&door, tcp, connection),
+                    Err(error) => tracing::debug!(%error, "a connection ended before it began"),
+                },
+                stream => reactor::run(&door, stream, connection).await,
             }
         }
     };
     tokio::select! {
-        () = accepting => {}
+        () = listener.serve(&cores, tls, each) => {}
         _ = stopping.wait_for(|stop| *stop) => {}
-    }
-}
-
-fn admit(
-    door: &Arc<TopicDoorState>,
-    tcp: TcpStream,
-    tls: Option<TlsServer>,
-    needs_auth: bool,
-    place: ConnectionCount,
-) {
-    let connection = TopicConnection::new(door, needs_auth, place);
-    let moved = tcp.set_nodelay(true).and_then(|()| tcp.into_std());
-    let tcp = match moved {
-        Ok(tcp) => tcp,
-        Err(error) => return tracing::debug!(%error, "a connection ended before it began"),
-    };
-    match tls {
-        None if door.is_crowded() => reactor::start(door, tcp, connection),
-        None => threads::start(door, tcp, connection),
-        Some(tls) => {
-            let at = Arc::clone(door);
-            door.cores.spawn_on(door.cores.next(), async move {
-                match shake_hands(tcp, tls).await {
-                    Ok(stream) => reactor::run(&at, stream, connection).await,
-                    Err(error) => tracing::info!(%error, "a connection ended before it began"),
-                }
-            });
-        }
-    }
-}
-
-async fn shake_hands(tcp: std::net::TcpStream, tls: TlsServer) -> io::Result<Stream> {
-    let stream = Stream::plain(TcpStream::from_std(tcp)?)?;
-    match tokio::time::timeout(HANDSHAKE_MAX, stream.into_tls_server(&tls)).await {
-        Ok(result) => result,
-        Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "no TLS handshake in time")),
     }
 }

@@ -26,18 +26,28 @@ mod tests;
 mod threads;
 mod topic_cache;
 
-pub use config::{Exit, TopicsConfig};
+pub use config::{CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX, Exit, TopicsConfig};
 pub use door::{TopicsError, TopicsRunning, start};
 
+use crate::Gatekeeper;
+use crate::live_tokens::{LiveTokens, TokenHold};
 use bus::Bus;
 use futures_util::future::BoxFuture;
 use net::Cores;
-use records::Role;
+use records::{Account, Role};
 use std::sync::Arc;
 use store::SharedStore;
 
-/// Looks up the role of a token; nothing for an unknown one.
-pub type TokenCheck = Arc<dyn Fn(String) -> BoxFuture<'static, Option<Role>> + Send + Sync>;
+/// Looks up a token; nothing for an unknown one.
+pub type TokenCheck = Arc<dyn Fn(String) -> BoxFuture<'static, Option<TopicToken>> + Send + Sync>;
+
+/// A token that is good here.
+pub struct TopicToken {
+    /// What it may do.
+    pub role: Role,
+    /// Ends when it is revoked.
+    pub hold: TokenHold,
+}
 
 /// The parts of the server that the door uses.
 #[derive(Clone)]
@@ -48,15 +58,20 @@ pub struct TopicsDeps {
     pub token_check: TokenCheck,
     /// Where connections live when there are many.
     pub cores: Arc<Cores>,
+    /// Descriptors and guesses, over all doors.
+    pub gatekeeper: Gatekeeper,
 }
 
-/// A check against the API's tokens.
-pub fn by_tokens(store: SharedStore) -> TokenCheck {
+/// A check against the API's tokens. Text topics have no accounts, they are the system's: tokens of other
+/// accounts than `default` are denied.
+pub fn by_tokens(store: SharedStore, live: Arc<LiveTokens>) -> TokenCheck {
     Arc::new(move |token| {
-        let store = store.clone();
+        let (store, live) = (store.clone(), live.clone());
         Box::pin(async move {
             match store.token_by_hash(crate::http::token_hash(&token)).await {
-                Ok(found) => found.map(|token| token.role),
+                Ok(found) => found
+                    .filter(|token| token.account == Account::DEFAULT)
+                    .map(|token| TopicToken { role: token.role, hold: live.hold(&token.id) }),
                 Err(error) => {
                     tracing::error!(%error, "a token cannot be looked up: it is denied");
                     None

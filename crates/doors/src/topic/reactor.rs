@@ -1,5 +1,6 @@
 //! Reactor for many connections: those of a core share its thread.
 
+use super::TopicToken;
 use super::batch::TopicConnection;
 use super::door::TopicDoorState;
 use super::machine::Conversation;
@@ -72,8 +73,10 @@ async fn converse(
     let mut stopped = pin!(stopping.wait_for(|stop| *stop));
     let mut timer = pin!(sleep_until(due(&connection.machine).into()));
     loop {
+        let token = connection.token().cloned();
         tokio::select! {
             biased;
+            () = revoked(token.as_deref()) => return Ok(ReactorEnd::Gone),
             read = poll_fn(|cx| read(stream, cx, &mut connection.machine)) => {
                 if read? == 0 {
                     return Ok(ReactorEnd::Gone);
@@ -89,13 +92,14 @@ async fn converse(
                 continue;
             }
             _ = &mut stopped => return Ok(ReactorEnd::Gone),
+            () = connection.place.sent_out() => return Ok(ReactorEnd::Gone),
         }
         loop {
             connection.turn(door).await;
             if connection.machine.poll_transmit().is_empty() {
                 break;
             }
-            write(stream, &mut connection.machine, door.config.write_stall).await?;
+            write(stream, connection, door.config.write_stall).await?;
         }
         if connection.machine.is_finished() {
             return Ok(ReactorEnd::Finished);
@@ -106,6 +110,14 @@ async fn converse(
         if matches!(stream, Stream::Plain(_)) && door.is_quiet() {
             return Ok(ReactorEnd::Quiet);
         }
+    }
+}
+
+/// Resolves when the token is revoked by which the client is here.
+async fn revoked(token: Option<&TopicToken>) {
+    match token {
+        Some(token) => token.hold.ended().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -132,8 +144,10 @@ fn read(stream: &mut Stream, cx: &mut Context<'_>, machine: &mut Conversation) -
     })
 }
 
-/// Writes all that waits. A client that does not read for too long has gone.
-async fn write(stream: &mut Stream, machine: &mut Conversation, stall: Duration) -> io::Result<()> {
+/// Writes all that waits. A client that does not read for too long has gone, and one that does not read makes
+/// room.
+async fn write(stream: &mut Stream, connection: &mut TopicConnection, stall: Duration) -> io::Result<()> {
+    let machine = &mut connection.machine;
     // Nearly always the system takes all at once, and no timer is needed.
     let mut at_once = Ok(());
     poll_fn(|cx| {
@@ -147,6 +161,16 @@ async fn write(stream: &mut Stream, machine: &mut Conversation, stall: Duration)
     if machine.poll_transmit().is_empty() {
         return Ok(());
     }
+    connection.place.set_waiting();
+    let written = tokio::select! {
+        written = write_slowly(stream, machine, stall) => written,
+        () = connection.place.sent_out() => Err(io::Error::other("it made room for another one of its network")),
+    };
+    connection.set_reading(true);
+    written
+}
+
+async fn write_slowly(stream: &mut Stream, machine: &mut Conversation, stall: Duration) -> io::Result<()> {
     loop {
         let before = machine.poll_transmit().len();
         let some = poll_fn(|cx| match poll_write_all(stream, cx, machine) {

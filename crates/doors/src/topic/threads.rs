@@ -1,15 +1,17 @@
 //! Threads for few connections: each reads, answers and writes by itself. The system wakes it where its
 //! client ran, and nothing is handed over: with two connections three times the rate of a reactor.
 
+use super::TopicToken;
 use super::batch::TopicConnection;
 use super::door::TopicDoorState;
 use super::reactor;
+use net::ConnectionPlace;
 use std::future::Future;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -24,8 +26,11 @@ pub(super) const LAST_READS: usize = 16;
 /// Handle of the door on a thread's connection while the thread waits for its client.
 pub(super) struct ThreadHandle {
     stream: TcpStream,
+    place: Arc<ConnectionPlace>,
     /// Milliseconds after the door opened, when the client has been silent for too long; 0: never.
     due_ms: AtomicU64,
+    /// The token by which the client is here.
+    token: Mutex<Option<Arc<TopicToken>>>,
 }
 
 impl ThreadHandle {
@@ -35,12 +40,26 @@ impl ThreadHandle {
         let _ = self.stream.shutdown(Shutdown::Read);
     }
 
-    /// Closes it if its client has been silent for too long.
+    /// Closes it if its client has been silent for too long, its token was revoked, or it has to make room.
     pub(super) fn look(&self, now_ms: u64) {
         let due = self.due_ms.load(Ordering::Relaxed);
-        if due != 0 && due <= now_ms {
+        let is_revoked = self.token().as_ref().is_some_and(|token| token.hold.is_ended());
+        if is_revoked || (due != 0 && due <= now_ms) || self.place.is_sent_out() {
             let _ = self.stream.shutdown(Shutdown::Both);
         }
+    }
+
+    /// Notes the token, if it is another one.
+    fn note(&self, token: Option<&Arc<TopicToken>>) {
+        let Some(token) = token else { return };
+        let mut noted = self.token();
+        if noted.as_ref().is_none_or(|noted| !Arc::ptr_eq(noted, token)) {
+            *noted = Some(Arc::clone(token));
+        }
+    }
+
+    fn token(&self) -> MutexGuard<'_, Option<Arc<TopicToken>>> {
+        self.token.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -53,11 +72,13 @@ pub(super) fn start(door: &Arc<TopicDoorState>, stream: TcpStream, connection: T
     let Ok(twin) = ready else { return };
     let handle = Arc::new(ThreadHandle {
         stream,
+        place: Arc::clone(&connection.place),
         due_ms: AtomicU64::new(door.due_ms(connection.machine.poll_timeout())),
+        token: Mutex::new(connection.token().cloned()),
     });
     let number = door.add_handle(&handle);
     // The connection comes back if no thread can be made.
-    let parked = Arc::new(std::sync::Mutex::new(Some((twin, connection))));
+    let parked = Arc::new(Mutex::new(Some((twin, connection))));
     let (theirs, at) = (Arc::clone(&parked), Arc::clone(door));
     let spawned = std::thread::Builder::new().name("topic".to_owned()).spawn(move || {
         let taken = theirs.lock().ok().and_then(|mut parked| parked.take());
@@ -115,7 +136,9 @@ fn run(
             if output.is_empty() {
                 break;
             }
+            connection.set_reading(false);
             stream.write_all(output)?;
+            connection.set_reading(true);
             let written = output.len();
             connection.machine.handle_sent(written);
         }
@@ -125,6 +148,7 @@ fn run(
         if door.is_crowded() {
             return Ok(ThreadEnd::Crowded);
         }
+        handle.note(connection.token());
         handle.due_ms.store(door.due_ms(connection.machine.poll_timeout()), Ordering::Relaxed);
     }
 }

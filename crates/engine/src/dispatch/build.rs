@@ -51,6 +51,11 @@ impl Builder<'_> {
         while let Some(endpoint) = live.next_ready(class) {
             let Some(current) = self.block(&mut block, endpoint) else { break };
             let Some(known) = entry_of(&current, endpoint) else { break };
+            if known.address.is_empty() {
+                // Its person was forgotten, and what failed is tried again.
+                give_up(live, endpoint, Reason::InvalidAddress, self.now);
+                continue;
+            }
             let until =
                 expires_of(&live.alert.request, known.rule).min(known.expires.unwrap_or(Timestamp(i64::MAX)));
             if until <= self.now {

@@ -8,4 +8,4 @@ mod wording;
 pub use build::Builder;
 pub use short::ShortBuilder;
 pub use text_cache::TextCache;
-pub use wording::{Wording, without_values};
+pub use wording::{BUILT_IN, Wording, without_values};

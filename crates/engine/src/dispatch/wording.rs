@@ -13,6 +13,9 @@ const CONTENT_OCTETS_MAX: usize = 384 * 1024;
 /// A text may name so many different placeholders.
 pub const PLACEHOLDERS_MAX: usize = 32;
 
+/// Placeholders that everybody has, whatever their attributes.
+pub const BUILT_IN: [&str; 4] = ["name", "id", "language", "time_zone"];
+
 /// All texts of one alert, compiled.
 pub struct Wording {
     /// By channel, and in that by language: the default, then those of `languages`.
@@ -42,6 +45,8 @@ struct PersonalTexts {
     html: Option<Text>,
     spoken: Option<Text>,
     names: Vec<String>,
+    /// Those of them that have no default somewhere.
+    needed: Vec<String>,
 }
 
 /// A rendering for one endpoint.
@@ -117,7 +122,71 @@ impl Wording {
             Variant::Personal(texts) => Some(texts),
             Variant::Shared(..) | Variant::Unreadable(_) => None,
         });
-        personal.flat_map(|texts| texts.parts().flat_map(Text::needed)).collect()
+        personal.flat_map(|texts| texts.needed.iter().map(String::as_str)).collect()
+    }
+
+    /// The same of the text that an endpoint gets, in order.
+    pub fn needed_by(&self, channel: ChannelNumber, language: Option<&str>) -> &[String] {
+        match self.variant(channel, language) {
+            Some((Variant::Personal(texts), _)) => &texts.needed,
+            _ => &[],
+        }
+    }
+
+    /// The field of the request whose text has this placeholder without a default.
+    pub fn field_with(&self, request: &AlertRequest, name: &str) -> String {
+        let has = |text: Option<&String>| {
+            let text = text.map(|text| Text::parse(text));
+            matches!(text, Some(Ok(text)) if text.needed().contains(name))
+        };
+        if has(request.text.as_ref()) {
+            return "text".to_owned();
+        }
+        if has(request.headline.as_ref()) {
+            return "headline".to_owned();
+        }
+        for (channel, row) in channels::ALL.iter().zip(&self.variants) {
+            for (place, variant) in row.iter().enumerate() {
+                if let Some(Variant::Personal(texts)) = variant
+                    && texts.needed.iter().any(|needed| needed == name)
+                {
+                    return self.field_of(request, channel.number(), self.language_at(place));
+                }
+            }
+        }
+        "text".to_owned()
+    }
+
+    /// The field of the request that a channel's text in a language is taken from.
+    pub fn field_of(&self, request: &AlertRequest, channel: ChannelNumber, language: Option<&str>) -> String {
+        let texts = match language {
+            Some(language) => request.texts.languages.get(language),
+            None => Some(&request.texts.default),
+        };
+        if texts.is_some_and(|texts| texts.own(channel).is_some()) {
+            return field_name(channels::name(channel), language);
+        }
+        match language {
+            Some(language) => format!("texts.{language}"),
+            None if request.text.is_some() => "text".to_owned(),
+            None => field_name(channels::name(channel), None),
+        }
+    }
+
+    /// Every text of a channel as somebody without values gets it, with its language.
+    pub fn samples(&self, channel: ChannelNumber) -> Vec<(Option<String>, Body)> {
+        let row = self.variants.get(usize::from(channel.0)).map_or(&[][..], Vec::as_slice);
+        let places = row.iter().enumerate().filter(|(_, variant)| variant.is_some());
+        let sample = |(place, _)| {
+            let language = self.language_at(place);
+            let rendering = self.render(channel, language, &[]).ok()?;
+            Some((language.map(str::to_owned), rendering.body().clone()))
+        };
+        places.filter_map(sample).collect()
+    }
+
+    fn language_at(&self, place: usize) -> Option<&str> {
+        self.languages.get(place.checked_sub(1)?).map(String::as_str)
     }
 
     /// There is no text for any channel.
@@ -269,12 +338,15 @@ impl PersonalTexts {
             html: optional(&content.html)?,
             spoken: optional(&content.spoken)?,
             names: Vec::new(),
+            needed: Vec::new(),
         };
         let names: BTreeSet<String> = texts.parts().flat_map(Text::names).map(str::to_owned).collect();
         if names.len() > PLACEHOLDERS_MAX {
             return Err(format!("names {} placeholders, over the limit of {PLACEHOLDERS_MAX}", names.len()));
         }
         texts.names = names.into_iter().collect();
+        let needed: BTreeSet<String> = texts.parts().flat_map(Text::needed).map(str::to_owned).collect();
+        texts.needed = needed.into_iter().collect();
         Ok(texts)
     }
 

@@ -69,6 +69,7 @@ impl ForecastTable {
                 .map(|(channel, n)| (channels::name(*channel).to_owned(), *n))
                 .collect(),
             excluded,
+            missing_values: BTreeMap::new(),
             seconds: routes.values().map(|route| route.seconds).fold(0.0, f64::max),
             cost: routes.values().map(|route| route.cost).sum(),
             routes: routes

@@ -43,6 +43,13 @@ impl AlertAnswers {
         Some(place as u32 + 1)
     }
 
+    /// Takes the text out of the answer at this place.
+    pub(super) fn forget_text(&mut self, place: usize) {
+        if let Some(answer) = self.list.get_mut(place) {
+            answer.text.clear();
+        }
+    }
+
     /// Counts answers that were loaded.
     pub(super) fn count_all(&mut self) {
         for answer in &self.list {

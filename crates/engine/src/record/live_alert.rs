@@ -74,7 +74,10 @@ impl LiveAlert {
     /// Takes a block of the roster in, each endpoint in the state a fresh one has. `then`
     /// [`LiveAlert::seal`].
     pub fn admit(&mut self, block: &RosterBlock, classifier: &Classifier, now: Timestamp) {
-        block.entries.iter().for_each(|entry| self.admit_one(entry, classifier, now));
+        for entry in &block.entries {
+            self.tally.missing_values.take(entry, &self.wording);
+            self.admit_one(entry, classifier, now);
+        }
     }
 
     fn admit_one(&mut self, entry: &RosterEntry, classifier: &Classifier, now: Timestamp) {
@@ -316,6 +319,16 @@ impl LiveAlert {
             metas.note(endpoint, &before, &after, now);
         }
         Some((before, after))
+    }
+
+    /// Takes out what carriers said of an endpoint, and the text of its answer: the answer's key is counted.
+    pub fn forget_words(&mut self, endpoint: EndpointNo) {
+        let Some(cell) = self.cells.get_mut(endpoint.0 as usize) else { return };
+        cell.detail = 0;
+        if let Some(answer) = (cell.answer as usize).checked_sub(1) {
+            self.answers.forget_text(answer);
+        }
+        self.redirty(endpoint);
     }
 
     /// Its answer changed though its state did not.

@@ -1,6 +1,7 @@
 //! Counts that move with each delivery, so that a report costs nothing however large the alert is.
 
 use super::delivery_cell::{DeliveryCell, NO_ROUTE};
+use super::missing_values::MissingValues;
 use crate::api::Counts;
 use records::{DeliveryState, Reason, Terminal};
 
@@ -24,6 +25,8 @@ pub struct Tally {
     reached: u32,
     /// When 50, 95, 99 % had reached the terminal state: offsets.
     pub times: [u32; 3],
+    /// People whose text has nothing in place of a placeholder.
+    pub missing_values: MissingValues,
 }
 
 /// The shares whose times are reported.
@@ -39,6 +42,7 @@ impl Tally {
             terminal,
             reached: 0,
             times: [0; 3],
+            missing_values: MissingValues::default(),
         }
     }
 

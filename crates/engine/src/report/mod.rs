@@ -6,7 +6,7 @@ mod render;
 pub use escapes::{Values, expand, percent_encode};
 pub use render::{csv, csv_header, csv_rows, json, xml};
 
-use crate::api::{Counts, Report, RouteReport, Times};
+use crate::api::{Counts, Report, ReportMoments, RouteReport, Times};
 use crate::record::{LiveAlert, StringTable, counts, delivery_cell::moment};
 use records::{Delivery, DeliveryState, Reason, RouteHealth, Timestamp};
 
@@ -71,12 +71,12 @@ pub fn report(
             .filter(|(_, n)| **n > 0)
             .map(|(key, n)| (key.clone(), *n))
             .collect(),
+        missing_values: live.tally.missing_values.counts().clone(),
         times: Times { p50, p95, p99 },
         rate_now: live.rate_now(now),
         eta,
-        created: rfc3339(live.alert.created),
         finished: live.finished.map(rfc3339),
-        at: rfc3339(now),
+        moments: ReportMoments { created: rfc3339(live.alert.created), at: rfc3339(now) },
     }
 }
 

@@ -69,12 +69,9 @@ pub fn csv(deliveries: &[DeliveryView]) -> String {
     csv_header() + &csv_rows(deliveries)
 }
 
-/// Quoted where it must be; a leading `=`, `+`, `-`, `@` of a free text would be a formula to a spreadsheet,
-/// so it gets a quote before it, phone numbers excepted.
+/// Quoted where it must be, and no formula to a spreadsheet.
 fn csv_field(field: &str) -> String {
-    let formula = field.starts_with(['=', '@', '-'])
-        || (field.starts_with('+') && !field[1..].bytes().all(|b| b.is_ascii_digit()));
-    let guarded = if formula { format!("'{field}") } else { field.to_owned() };
+    let guarded = store::spreadsheet::guarded(field).into_owned();
     if guarded.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", guarded.replace('"', "\"\""))
     } else {
@@ -121,6 +118,7 @@ fn keyed(out: &mut String, parent: &str, key: &str, value: &serde_json::Value, d
         "channels" => "channel",
         "reasons" => "reason",
         "answers" => "answer",
+        "missing_values" => "placeholder",
         _ => return element(out, key, value, depth),
     };
     let pad = "  ".repeat(depth);

@@ -413,9 +413,9 @@ pub fn bus_error(error: bus::BusError) -> EngineError {
 pub fn store_error(error: store::StoreError) -> EngineError {
     match error {
         store::StoreError::DiskFull => EngineError::DiskFull,
-        store::StoreError::Unreachable { .. } | store::StoreError::Fenced { .. } => {
-            EngineError::Busy(error.to_string())
-        }
+        store::StoreError::Unreachable { .. }
+        | store::StoreError::Fenced { .. }
+        | store::StoreError::NotNoted { .. } => EngineError::Busy(error.to_string()),
         other => EngineError::Internal(other.to_string()),
     }
 }

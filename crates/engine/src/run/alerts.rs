@@ -9,8 +9,8 @@ use crate::api::Parts;
 use crate::plan::{Classifier, Move};
 use crate::record::{Effect, Folding, LiveAlert, ReplyCorrelation, StringTable};
 use records::{
-    AlertNo, AlertState, Delivery, DeliveryState, EndpointNo, Intent, Reason, RosterBlock, RosterEntry,
-    Timestamp,
+    AlertNo, AlertRequest, AlertState, Delivery, DeliveryState, EndpointNo, Intent, Reason, RosterBlock,
+    RosterEntry, Timestamp,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -199,12 +199,12 @@ impl Alerts {
         let live = self.live.get_mut(&no)?;
         live.alert.state = state;
         live.alert.version += 1;
-        live.alert.note = note.to_owned();
+        live.alert.set_note(note);
         live.finished = Some(now);
         let version = live.alert.version;
         self.running.remove(&no);
         self.unfolded.insert(no);
-        Some(StateChange { no, state, version, note: note.to_owned(), at: now })
+        Some(StateChange { no, state, version, note: live.alert.note.clone(), at: now })
     }
 
     /// Ends an alert whose every delivery is where it will stay.
@@ -238,6 +238,29 @@ impl Alerts {
                 self.replies.forget(no);
             }
         }
+    }
+
+    /// Takes the words out of deliveries of an alert that has ended, and puts another request in the place of
+    /// its own; SQL has neither any more. False: it has not ended, or is a message stream in memory, which
+    /// writes its blocks itself.
+    pub fn forget(
+        &mut self,
+        no: AlertNo,
+        endpoints: &[EndpointNo],
+        request: Option<Box<AlertRequest>>,
+    ) -> bool {
+        let Some(live) = self.live.get_mut(&no) else { return self.blocks.let_go(no) };
+        if live.metas.is_some() || !live.alert.state.is_final() {
+            return false;
+        }
+        for endpoint in endpoints {
+            live.forget_words(*endpoint);
+        }
+        if let Some(request) = request {
+            live.alert.request = *request;
+        }
+        self.touch(no);
+        self.blocks.let_go(no)
     }
 
     /// A page of deliveries of an alert in memory.

@@ -130,6 +130,18 @@ impl Blocks {
         replaced
     }
 
+    /// Lets go of an alert's blocks, since SQL has others now. False if SQL lacks some of these.
+    pub fn let_go(&mut self, no: AlertNo) -> bool {
+        self.fresh.retain(|(alert, ..)| *alert != no);
+        let sheets = self.sheets.iter().filter(|((alert, _), _)| *alert == no);
+        let (kept, clean): (Vec<_>, Vec<_>) = sheets.partition(|(_, sheet)| sheet.dirty || sheet.folding);
+        let (is_clean, mut keys) =
+            (kept.is_empty(), clean.into_iter().map(|(key, _)| *key).collect::<Vec<Key>>());
+        keys.extend(self.plain.keys().filter(|(alert, _)| *alert == no));
+        keys.into_iter().for_each(|key| self.forget(key));
+        is_clean
+    }
+
     /// What SQL lacks, for a fold; it is kept until [`Blocks::folded`].
     pub fn take_dirty(&mut self) -> (Vec<FoldedBlock>, Vec<Key>) {
         let keys: Vec<Key> = self.dirty.drain().collect();

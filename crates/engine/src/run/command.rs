@@ -6,7 +6,8 @@ use crate::messages::{MessageFilter, Steered};
 use crate::plan::Classifier;
 use crate::record::LiveAlert;
 use records::{
-    Alert, AlertNo, Answer, CallbackRequest, Choice, Delivery, DeliveryState, EndpointNo, MessageId, Route,
+    Alert, AlertNo, AlertRequest, Answer, CallbackRequest, Choice, Delivery, DeliveryState, EndpointNo,
+    MessageId, Route,
 };
 use std::sync::Arc;
 use tokio::sync::{broadcast, oneshot};
@@ -29,6 +30,14 @@ pub enum ActorCommand {
     Look { no: AlertNo, reply: oneshot::Sender<Option<Look>> },
     /// Some of its deliveries.
     Deliveries { no: AlertNo, page: DeliveryPage, reply: oneshot::Sender<Option<Vec<Delivery>>> },
+    /// Take a person's words out of these deliveries, and them out of what it asked for. The reply is false
+    /// if that has to wait until the alert has left memory.
+    Forget {
+        no: AlertNo,
+        endpoints: Vec<EndpointNo>,
+        request: Option<Box<AlertRequest>>,
+        reply: oneshot::Sender<bool>,
+    },
     /// Change its course.
     Steer { no: AlertNo, verb: Steer, reply: Reply<Alert> },
     /// Follow it.

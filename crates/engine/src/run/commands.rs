@@ -37,6 +37,9 @@ impl EngineActor {
             ActorCommand::Deliveries { no, page, reply } => {
                 let _ = reply.send(self.alerts.deliveries(no, page));
             }
+            ActorCommand::Forget { no, endpoints, request, reply } => {
+                let _ = reply.send(!self.solving.holds(no) && self.alerts.forget(no, &endpoints, request));
+            }
             ActorCommand::Steer { no, verb, reply } => self.steer(no, verb, reply),
             ActorCommand::Watch { no, reply } => {
                 let watch = self.alerts.running.contains(&no) || self.solving.holds(no);

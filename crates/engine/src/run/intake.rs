@@ -327,7 +327,7 @@ async fn make(
     account: &str,
     alert: Option<(Alert, store::IdempotencyKey)>,
 ) -> Result<(Option<Alert>, OptOutList), store::StoreError> {
-    let opt_outs = OptOutList::new(store.all_opt_outs(account).await?);
+    let opt_outs = OptOutList::read(store, account).await?;
     let Some((alert, key)) = alert else { return Ok((None, opt_outs)) };
     match store.accept_alert(alert, Some(key)).await? {
         store::Accepted::New(alert) | store::Accepted::Before(alert) => Ok((Some(alert), opt_outs)),
@@ -356,7 +356,7 @@ fn stream_alert(message: &Message, intake_from: u64, now: Timestamp) -> (Alert, 
     };
     // A control character in front: no client's key can begin with one.
     let key = format!("\u{1}standing/{class}/{intake_from}");
-    (alert, store::IdempotencyKey { key, body_hash: [0; 32] })
+    (alert, store::IdempotencyKey { key, body_hash: [0; 32], of: store::KeyOwner::Account })
 }
 
 fn stream_request(mode: Mode, lane: Lane, now: Timestamp) -> AlertRequest {

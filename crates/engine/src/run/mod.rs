@@ -27,14 +27,16 @@ mod stream_index;
 mod submit;
 #[cfg(test)]
 mod tests;
+mod text_checks;
 mod timers;
 mod views;
 
 pub use actor::{EngineActor, Lags, StopReason, bus_error, store_error};
-pub use command::{ActorCommand, Health, Question, Reply, Solved};
+pub use command::{ActorCommand, DeliveryPage, Health, Question, Reply, Solved};
 pub use message_query::MessageLook;
 pub use route_table::GATEWAYS;
 pub use starting::start;
+pub use views::view as delivery_view;
 
 use crate::api::{AnswerGiven, EngineError, Event, Keywords, MessageClientSettings, Parts, Problem, Steer};
 use crate::messages::Messages;
@@ -257,6 +259,11 @@ impl Engine {
         self.inner.behind.clone()
     }
 
+    /// What is wrong with the servers behind the bus now.
+    pub fn bus_trouble(&self) -> Option<records::ServerTrouble> {
+        self.inner.parts.bus.trouble()
+    }
+
     /// How it stands.
     pub async fn health(&self) -> Result<Health, EngineError> {
         self.request(|reply| ActorCommand::Health { reply }).await
@@ -275,7 +282,16 @@ impl Engine {
         self.inner.commands.send(command).await.map_err(|_| gone())
     }
 
-    async fn request<T>(
+    /// SQL, for what does not need the actor.
+    pub(crate) fn store(&self) -> store::SharedStore {
+        self.inner.parts.store.clone()
+    }
+
+    pub(crate) fn now(&self) -> records::Timestamp {
+        (self.inner.parts.clock)()
+    }
+
+    pub(crate) async fn request<T>(
         &self,
         command: impl FnOnce(oneshot::Sender<T>) -> ActorCommand,
     ) -> Result<T, EngineError> {

@@ -2,6 +2,7 @@
 
 use records::{Message, Timestamp};
 use rustc_hash::FxHashMap;
+use store::{StopHash, StopHasher, Store, StoreError};
 
 /// Opt-outs and opt-ins kept of an account whose list was not read yet; the older ones are in SQL by then.
 const PENDING_MAX: usize = 10_000;
@@ -27,8 +28,15 @@ type PendingOptOut = (String, Option<String>, Option<Timestamp>);
 /// when.
 #[derive(Default)]
 pub struct OptOutList {
-    by_address: FxHashMap<String, Vec<(Option<String>, Timestamp)>>,
+    by_address: FxHashMap<String, Stops>,
+    /// Of people who were forgotten, by the hashes of their addresses.
+    forgotten: FxHashMap<StopHash, Stops>,
+    account: String,
+    hasher: Option<StopHasher>,
 }
+
+/// Stops of one address.
+type Stops = Vec<(Option<String>, Timestamp)>;
 
 impl OptOuts {
     /// A person opted out (since when), or in again.
@@ -63,12 +71,28 @@ impl OptOuts {
 }
 
 impl OptOutList {
-    pub fn new(all: Vec<store::OptOut>) -> OptOutList {
-        let mut list = OptOutList::default();
+    /// Reads those of an account.
+    pub async fn read(store: &dyn Store, account: &str) -> Result<OptOutList, StoreError> {
+        let mut list = OptOutList { account: account.to_owned(), ..OptOutList::default() };
+        let all = store.all_opt_outs(account).await?;
         for one in all.into_iter().filter(|one| one.channel == channels::SMS) {
             list.by_address.entry(one.address).or_default().push((one.sender, one.at));
         }
-        list
+        for stop in store.forgotten_stops(account).await? {
+            list.forgotten.entry(stop.hash).or_default().push((stop.sender, stop.at));
+        }
+        list.hasher = store.stop_hasher();
+        if list.hasher.is_none() && !list.forgotten.is_empty() {
+            let why = "the store has no key for the stops of forgotten people".to_owned();
+            return Err(StoreError::Conflict { why });
+        }
+        Ok(list)
+    }
+
+    /// The hash of an address, where anybody was forgotten.
+    fn hash(&self, address: &str) -> Option<StopHash> {
+        let hasher = self.hasher.as_ref().filter(|_| !self.forgotten.is_empty())?;
+        Some(hasher.hash(&self.account, channels::SMS, address))
     }
 
     fn set(&mut self, address: &str, sender: Option<&str>, out: Option<Timestamp>) {
@@ -80,8 +104,13 @@ impl OptOutList {
             Some(_) => {}
             None => list.retain(|(of, _)| of.as_deref() != sender),
         }
+        let is_start = out.is_none();
         if list.is_empty() {
             self.by_address.remove(address);
+        }
+        if is_start && let Some(forgotten) = self.hash(address).and_then(|hash| self.forgotten.get_mut(&hash))
+        {
+            forgotten.retain(|(of, _)| of.as_deref() != sender);
         }
     }
 
@@ -89,7 +118,9 @@ impl OptOutList {
     /// when a start takes it again.
     pub fn excludes(&self, message: &Message) -> bool {
         let sender = &*message.short.source.addr;
-        self.by_address.get(&message.to).is_some_and(|list| {
+        let forgotten = || self.forgotten.get(&self.hash(&message.to)?);
+        let lists = [self.by_address.get(&message.to), forgotten()];
+        lists.into_iter().flatten().any(|list| {
             let holds = |of: &Option<String>| of.as_deref().is_none_or(|of| same_number(of, sender));
             list.iter().any(|(of, at)| *at <= message.at && holds(of))
         })

@@ -11,6 +11,9 @@ use records::{
 };
 use rustc_hash::FxHashSet;
 
+/// Why it is unknown what became of an attempt whose outcome a lost bus had.
+const NOT_ON_BUS: &str = "what became of it is not on the bus";
+
 /// Attempts in a record of one of several processes that another had begun before: a segment of its own
 /// became that one's, whose outcomes alone report from then on that something of it will not be written.
 #[derive(Default)]
@@ -176,11 +179,14 @@ impl EngineActor {
     /// An attempt whose route is gone.
     pub fn take_orphan(&mut self, no: AlertNo, endpoint: EndpointNo) {
         let at = self.context.now();
+        let routes = &self.dispatcher.routes;
+        let route = self.alerts.live.get(&no).and_then(|live| live.cell(endpoint)).map(|cell| cell.route);
+        let is_configured = route.is_some_and(|route| routes.place(route).is_some());
+        let text = if is_configured { NOT_ON_BUS } else { "its route is no longer configured" }.to_owned();
         self.fold(no, |live, folding| {
             let Some(cell) = live.cell(endpoint).copied() else { return };
             let of =
                 AttemptRef { alert: no, endpoint, attempt: cell.last, part: 1, parts: cell.parts.max(1) };
-            let text = "its route is no longer configured".to_owned();
             folding.attempt(live, of, cell.route, at, &AttemptResult::Unknown { text });
         });
         self.carry_out(no, at);

@@ -284,10 +284,10 @@ pub fn roster(
             groups.push(group_set(parts, &alert.account, name, runtime)?);
         }
     }
-    let opted_out = runtime.block_on(parts.store.opt_outs(&alert.account)).map_err(store_error)?;
+    let opted_out = runtime.block_on(parts.store.opt_out_set(&alert.account)).map_err(store_error)?;
     let matcher = Matcher::new(request, &wanted, &unwanted, groups);
     let max = parts.settings.endpoints_max;
-    let mut solver = Solver::new(request, matcher, opted_out.into_iter().collect(), wording, now, max);
+    let mut solver = Solver::new(request, matcher, opted_out, wording, now, max);
     if solver.needs_scan() {
         let mut show = |people: &[records::Recipient]| solver.show(people);
         parts.store.scan_recipients(&alert.account, &mut show).map_err(store_error)?;

@@ -123,11 +123,10 @@ fn carry_out(no: AlertNo, verb: Steer, next: AlertState, alerts: &mut Alerts, co
     let Some(live) = alerts.live.get_mut(&no) else { return };
     live.alert.state = next;
     live.alert.version += 1;
-    live.alert.note.clear();
+    live.alert.set_note(if verb == Steer::Cancel { CANCELLED } else { "" });
     match verb {
         Steer::Cancel => {
             live.end_waiting(Reason::Cancelled, now);
-            live.alert.note = CANCELLED.to_owned();
             live.finished = Some(now);
             alerts.running.remove(&no);
         }

@@ -1,10 +1,11 @@
 //! Submission of an alert: it is checked, stored, and only then given to the actor.
 
 use super::actor::store_error;
-use super::{ActorCommand, Engine, solving};
+use super::{ActorCommand, Engine, solving, text_checks};
 use crate::api::{Draft, EngineError, Forecast, Problem, Submitted};
 use crate::dispatch::Wording;
 use crate::plan::{Classifier, ForecastTable};
+use crate::record::MissingValues;
 use crate::solve::audience::{To, parsed};
 use records::{Alert, AlertId, AlertNo, AlertRequest, AlertState, ChannelNumber, Origin, Timestamp};
 use rustc_hash::FxHashMap;
@@ -31,7 +32,12 @@ impl Engine {
             origin: draft.origin,
             note: String::new(),
         };
-        let accepted = self.inner.parts.store.accept_alert(alert, draft.key).await.map_err(store_error)?;
+        let store = &self.inner.parts.store;
+        let accepted = match draft.note {
+            Some(act) => store.accept_noted_alert(alert, draft.key, act).await,
+            None => store.accept_alert(alert, draft.key).await,
+        };
+        let accepted = accepted.map_err(store_error)?;
         let alert = match accepted {
             store::Accepted::New(alert) => alert,
             store::Accepted::Before(alert) => return self.before(alert).await,
@@ -46,12 +52,17 @@ impl Engine {
         if solved.endpoints == 0 {
             return Err(EngineError::Unprocessable(vec![nobody(&solved.excluded)]));
         }
-        Ok(Submitted {
-            alert: solved.alert,
-            fresh: true,
-            endpoints: Some(solved.endpoints),
-            problems: Vec::new(),
-        })
+        let problems = self.missing_values(&solved.alert, &wording).await?;
+        Ok(Submitted { alert: solved.alert, fresh: true, endpoints: Some(solved.endpoints), problems })
+    }
+
+    /// How many lack which value, of an alert that was solved.
+    async fn missing_values(&self, alert: &Alert, wording: &Wording) -> Result<Vec<Problem>, EngineError> {
+        if wording.needed().is_empty() {
+            return Ok(Vec::new());
+        }
+        let report = self.report(&alert.account, alert.id).await?;
+        Ok(text_checks::missing_values(&alert.request, wording, &report.missing_values))
     }
 
     async fn before(&self, alert: Alert) -> Result<Submitted, EngineError> {
@@ -74,7 +85,11 @@ impl Engine {
             let roster = solving::roster(&parts, &alert, &wording, now, &runtime)?;
             let classifier = Classifier::new(routes.to_vec());
             let mut tableau = ForecastTable::default();
-            roster.blocks().for_each(|block| tableau.take(&block, &classifier, &alert));
+            let mut missing = MissingValues::default();
+            for block in roster.blocks() {
+                tableau.take(&block, &classifier, &alert);
+                block.entries.iter().for_each(|entry| missing.take(entry, &wording));
+            }
             let mut units: FxHashMap<usize, u64> = FxHashMap::default();
             for (place, route) in classifier.routes().iter().enumerate() {
                 let sample = wording.sample(route.channel);
@@ -86,6 +101,9 @@ impl Engine {
             let mut forecast =
                 tableau.forecast(&classifier, |place| units.get(&place).copied().unwrap_or(1), |_| 0);
             forecast.recipients = roster.people();
+            forecast.missing_values = missing.counts().clone();
+            let problems = text_checks::missing_values(&alert.request, &wording, missing.counts());
+            forecast.problems.extend(problems);
             Ok(forecast)
         };
         let mut forecast = tokio::task::spawn_blocking(work)
@@ -110,27 +128,54 @@ impl Engine {
         now: Timestamp,
     ) -> Result<Arc<Wording>, EngineError> {
         let mut problems = Vec::new();
-        match parsed(request) {
+        let entries = parsed(request);
+        match &entries {
             Ok((wanted, unwanted)) => {
-                self.check_groups(account, "audience", &wanted, &mut problems).await?;
-                self.check_groups(account, "exclude", &unwanted, &mut problems).await?;
+                self.check_groups(account, "audience", wanted, &mut problems).await?;
+                self.check_groups(account, "exclude", unwanted, &mut problems).await?;
+                self.check_people(account, wanted, &mut problems).await?;
                 if wanted.contains(&To::Area) && request.area.is_none() {
                     problems.push(problem("audience", "names area, but the alert has none"));
                 }
             }
-            Err(found) => problems.extend(found),
+            Err(found) => problems.extend(found.iter().cloned()),
         }
         let wording = self.inner.parts.texts.compile(request);
         if wording.as_ref().is_ok_and(|wording| wording.is_empty()) {
             problems.push(problem("text", "is missing: an alert says something, by text or texts"));
         }
         let wording = wording.map_err(|found| problems.extend(found)).ok();
+        if let (Some(wording), Ok((wanted, _))) = (&wording, &entries) {
+            self.check_placeholders(account, request, wording, wanted, &mut problems).await?;
+            self.check_sizes(request, wording, wanted, &mut problems).await?;
+        }
         check_times(request, now, &mut problems);
         self.check_routes(request, &mut problems);
         match wording {
             Some(wording) if problems.is_empty() => Ok(wording),
             _ => Err(EngineError::Unprocessable(problems)),
         }
+    }
+
+    /// An audience of people where there are none: a house into which nobody was imported.
+    async fn check_people(
+        &self,
+        account: &str,
+        wanted: &[To],
+        problems: &mut Vec<Problem>,
+    ) -> Result<(), EngineError> {
+        if wanted.iter().any(|to| matches!(to, To::Address(..))) {
+            return Ok(());
+        }
+        let first = self.inner.parts.store.recipients_after(account, "", 1).await.map_err(store_error)?;
+        if first.is_empty() {
+            let reason = format!(
+                "names people, but account {account:?} has no recipients: import them first (`campanile recipients \
+                 import FILE`, or POST /api/v1/recipients), or name addresses"
+            );
+            problems.push(problem("audience", &reason));
+        }
+        Ok(())
     }
 
     async fn check_groups(

@@ -205,7 +205,8 @@ fn entry_of(block: &RosterBlock, endpoint: EndpointNo) -> Option<&RosterEntry> {
     block.entries.get(endpoint.0.checked_sub(block.first.0)? as usize)
 }
 
-fn view(row: &Delivery, entry: &RosterEntry) -> DeliveryView {
+/// A delivery as people read it.
+pub fn view(row: &Delivery, entry: &RosterEntry) -> DeliveryView {
     let person =
         |person: &records::Person| RecipientView { id: person.recipient.clone(), name: person.name.clone() };
     DeliveryView {

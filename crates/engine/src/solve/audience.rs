@@ -1,6 +1,7 @@
 //! Parser of an audience's entries, before anybody is looked up.
 
 use crate::api::Problem;
+use crate::nearest::nearest;
 use channels::{Defaults, NoChannel};
 use records::{AlertRequest, ChannelNumber};
 
@@ -28,6 +29,11 @@ impl std::str::FromStr for To {
             Some(("group", rest)) => group(rest),
             Some(("recipient", "")) | None => Err(format!("{text:?} names nobody: write {}", forms())),
             Some(("recipient", id)) => Ok(To::Recipient(id.to_owned())),
+            Some((kind, _)) if matches!(channels::named(kind), Err(NoChannel::Unknown(_))) => {
+                let known = ["group", "recipient"].into_iter().chain(channels::names());
+                let near = nearest(kind, known).map(|near| format!("did you mean {near}:…? "));
+                Err(format!("{kind:?} is no kind of audience; {}write {}", near.unwrap_or_default(), forms()))
+            }
             Some((channel, address)) => {
                 // A door has completed the address; by now its site may be gone, or its region another.
                 let endpoint = channels::endpoint(channel, address, &Defaults::default());

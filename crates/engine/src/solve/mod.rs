@@ -16,13 +16,14 @@ use crate::dispatch::Wording;
 use jiff::tz::TimeZone;
 use records::{AlertRequest, ChannelNumber, Priority, Reason, Recipient, Strategy, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
+use store::OptOutSet;
 
 /// What solving needs to know beside the people.
 pub struct Solver<'a> {
     request: &'a AlertRequest,
     matcher: Matcher,
     area: Option<Area>,
-    opted_out: FxHashSet<(ChannelNumber, String)>,
+    opted_out: OptOutSet,
     wording: &'a Wording,
     now: Timestamp,
     zones: FxHashMap<String, Option<TimeZone>>,
@@ -37,7 +38,7 @@ impl<'a> Solver<'a> {
     pub fn new(
         request: &'a AlertRequest,
         matcher: Matcher,
-        opted_out: FxHashSet<(ChannelNumber, String)>,
+        opted_out: OptOutSet,
         wording: &'a Wording,
         now: Timestamp,
         endpoints_max: u32,
@@ -161,7 +162,7 @@ impl<'a> Solver<'a> {
     }
 
     fn is_opted_out(&self, channel: ChannelNumber, address: &str) -> bool {
-        !self.opted_out.is_empty() && self.opted_out.contains(&(channel, address.to_owned()))
+        self.opted_out.contains(channel, address)
     }
 
     fn bare_address(&mut self, channel: ChannelNumber, address: &str, rule: u32) {

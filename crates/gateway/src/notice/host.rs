@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use pace::Backoff;
-use records::Notice;
-use reqwest::Url;
+use records::{Notice, Redacted};
+use reqwest::{Method, Url};
 use tokio::sync::Notify;
 
 use super::NoticeDispatcher;
+use super::caller::NoCall;
 use super::line::{TryResult, chance, words};
 use crate::context::Stop;
 
@@ -207,7 +208,7 @@ async fn take_turn(office: &NoticeDispatcher, mut turn: DueNotice) -> (DueNotice
     let Some(notice) = notice else { return (turn, HostTurnResult::Over) };
     if office.context.now() > notice.expires {
         tracing::warn!(
-            url = notice.url,
+            url = %Redacted::Url(&notice.url),
             tries = turn.failures,
             "the callback expired before the platform accepted it: it is dropped"
         );
@@ -221,7 +222,15 @@ async fn take_turn(office: &NoticeDispatcher, mut turn: DueNotice) -> (DueNotice
 async fn fetch(office: &NoticeDispatcher, notice: &Notice) -> HostTurnResult {
     // It is never closed.
     let _permit = office.requests.acquire().await;
-    match office.client.get(&notice.url).send().await {
+    let request = match office.client.request(Method::GET, &notice.url) {
+        Ok(request) => request,
+        Err(NoCall::NoUrl) => return HostTurnResult::Over,
+        Err(NoCall::Refused(why)) => {
+            tracing::info!(url = %Redacted::Url(&notice.url), why, "the callback may not be sent there: it is retried");
+            return HostTurnResult::NotYet { at_least: None, broken: true };
+        }
+    };
+    match request.send().await {
         Ok(response) => {
             let status = response.status();
             if status.is_success() || status.is_redirection() {
@@ -232,19 +241,18 @@ async fn fetch(office: &NoticeDispatcher, notice: &Notice) -> HostTurnResult {
             match super::line::judge(office, &response) {
                 TryResult::Gone | TryResult::Yes => HostTurnResult::Over,
                 TryResult::NotYet(why, at_least) => {
-                    tracing::info!(url = notice.url, why, "the platform refused the callback: it is retried");
+                    tracing::info!(url = %Redacted::Url(&notice.url), why, "the platform refused the callback: it is retried");
                     let broken = status.is_server_error();
                     let _ = read_away(response).await;
                     HostTurnResult::NotYet { at_least, broken }
                 }
             }
         }
-        // An address that is none will not become one.
         Err(error) if error.is_builder() => HostTurnResult::Over,
         Err(error) => {
             tracing::info!(
-                url = notice.url,
-                why = words(&error),
+                url = %Redacted::Url(&notice.url),
+                why = words(error),
                 "the platform could not be reached: the callback is retried"
             );
             HostTurnResult::NotYet { at_least: None, broken: true }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pace::Backoff;
-use records::Notice;
-use reqwest::StatusCode;
+use records::{Notice, Redacted};
 use reqwest::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER};
+use reqwest::{Method, StatusCode};
 
 use super::NoticeDispatcher;
+use super::caller::NoCall;
 use super::sign::seconds;
 use crate::context::Stop;
 
@@ -43,7 +44,7 @@ pub(super) async fn run(office: Arc<NoticeDispatcher>, url: String, mut stop: St
         };
         if office.context.now() > notice.expires {
             tracing::warn!(
-                url,
+                url = %Redacted::Url(&url),
                 id = notice.id,
                 tries = backoff.failures(),
                 "the callback expired before the address accepted it: it is dropped"
@@ -64,7 +65,7 @@ pub(super) async fn run(office: Arc<NoticeDispatcher>, url: String, mut stop: St
             }
             TryResult::Gone => {
                 tracing::warn!(
-                    url,
+                    url = %Redacted::Url(&url),
                     id = notice.id,
                     "the address answered 410 (gone): no callbacks are sent there for an hour"
                 );
@@ -76,7 +77,7 @@ pub(super) async fn run(office: Arc<NoticeDispatcher>, url: String, mut stop: St
             TryResult::NotYet(why, at_least) => {
                 let wait = backoff.wait(chance()).max(at_least.unwrap_or_default());
                 tracing::info!(
-                    url,
+                    url = %Redacted::Url(&url),
                     id = notice.id,
                     why,
                     wait_ms = wait.as_millis() as u64,
@@ -99,9 +100,12 @@ async fn tell(office: &NoticeDispatcher, notice: &Notice) -> TryResult {
     // It is never closed.
     let _permit = office.requests.acquire().await;
     let now = seconds(office.context.now());
-    let request = office
-        .client
-        .post(&notice.url)
+    let request = match office.client.request(Method::POST, &notice.url) {
+        Ok(request) => request,
+        Err(NoCall::NoUrl) => return TryResult::Gone,
+        Err(NoCall::Refused(why)) => return TryResult::NotYet(why, None),
+    };
+    let request = request
         .header(CONTENT_TYPE, &notice.content_type)
         .header(WEBHOOK_ID, &notice.id)
         .header(WEBHOOK_TIMESTAMP, now)
@@ -109,9 +113,9 @@ async fn tell(office: &NoticeDispatcher, notice: &Notice) -> TryResult {
         .body(notice.body.clone());
     match request.send().await {
         Ok(response) => judge(office, &response),
-        // An address that is none will not become one.
+        // A header that cannot be sent never can.
         Err(error) if error.is_builder() => TryResult::Gone,
-        Err(error) => TryResult::NotYet(words(&error), None),
+        Err(error) => TryResult::NotYet(words(error), None),
     }
 }
 
@@ -128,9 +132,10 @@ pub(super) fn judge(office: &NoticeDispatcher, response: &reqwest::Response) -> 
     TryResult::NotYet(status.to_string(), after)
 }
 
-/// The innermost cause says most.
-pub(super) fn words(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
+/// The innermost cause says most. The address is not in it: it may have secrets.
+pub(super) fn words(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut cause: &dyn std::error::Error = &error;
     while let Some(source) = cause.source() {
         cause = source;
     }

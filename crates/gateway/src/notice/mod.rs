@@ -5,6 +5,7 @@
 //! is slow or gone holds back its own notices only, of which nothing but their place is kept in memory. GETs
 //! are another address each, and their order does not matter: those to one host share some connections.
 
+mod caller;
 mod config;
 mod host;
 mod line;
@@ -17,11 +18,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bus::{BusError, Group, Topic};
-use net::{TlsClient, TlsClientSettings};
 use records::{NOTICES, Notice, NoticeVerb, TOLD_TAIL};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 
+use caller::NoticeCaller;
 pub use config::NoticeSettings;
 use host::Host;
 pub use sign::Signer;
@@ -55,32 +56,16 @@ pub fn start(
 ) -> Result<RunningGateway, Vec<RouteProblem>> {
     let signer =
         Signer::new(&settings.secrets).map_err(|reason| vec![RouteProblem { field: "secret", reason }])?;
-    let client = client(&settings)?;
+    let client = NoticeCaller::new(&settings, context.outbound.clone(), caller::system_lookup())?;
     let (core, given) = (context.cores.next(), context.clone());
     Ok(RunningGateway::start("notice", context, core, move |stop| run(settings, signer, client, given, stop)))
-}
-
-fn client(settings: &NoticeSettings) -> Result<reqwest::Client, Vec<RouteProblem>> {
-    let trust = TlsClientSettings { ca_file: settings.ca_file.clone(), server_name: None };
-    let tls = TlsClient::new(&trust)
-        .map_err(|error| vec![RouteProblem { field: "ca_file", reason: error.to_string() }])?;
-    reqwest::Client::builder()
-        .tls_backend_preconfigured(tls.config())
-        // Whoever answers is whom the sender named: nobody is sent elsewhere with a signed body.
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(settings.connect_timeout)
-        .timeout(settings.timeout)
-        .tcp_nodelay(true)
-        .user_agent(concat!("campanile/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .map_err(|error| vec![RouteProblem { field: "notice", reason: error.to_string() }])
 }
 
 /// What all lines share.
 struct NoticeDispatcher {
     settings: NoticeSettings,
     signer: Signer,
-    client: reqwest::Client,
+    client: NoticeCaller,
     context: GatewayContext,
     topic: Arc<dyn Topic>,
     group: Arc<dyn Group>,
@@ -104,7 +89,7 @@ struct AddressQueues {
 async fn run(
     settings: NoticeSettings,
     signer: Signer,
-    client: reqwest::Client,
+    client: NoticeCaller,
     context: GatewayContext,
     mut stop: Stop,
 ) {
@@ -154,7 +139,7 @@ impl NoticeDispatcher {
     fn open(
         settings: &NoticeSettings,
         signer: &Signer,
-        client: &reqwest::Client,
+        client: &NoticeCaller,
         context: &GatewayContext,
     ) -> Result<NoticeDispatcher, BusError> {
         Ok(NoticeDispatcher {

@@ -1,7 +1,8 @@
 use super::*;
+use arc_swap::ArcSwap;
 use bus::Bus;
 use bus::embedded::{Fsync, Options};
-use net::{Cores, Listener, ListenerLimits, Stream, TlsServer, TlsServerSettings};
+use net::{Cores, Listener, ListenerLimits, OutboundPolicy, Stream, TlsServer, TlsServerSettings};
 use records::Timestamp;
 use settings::Secret;
 use std::path::PathBuf;
@@ -131,7 +132,13 @@ impl TestRoute {
         let bus =
             bus::embedded::open(dir.path(), Options { fsync: Fsync::Os, ..Options::default() }).unwrap();
         let context = GatewayContext::new(Arc::clone(&bus), Arc::new(wall), Arc::new(Cores::new(1).unwrap()));
-        TestRoute { _dir: dir, bus, context }
+        let test_route = TestRoute { _dir: dir, bus, context };
+        test_route.allow(&["127.0.0.0/8"]);
+        test_route
+    }
+
+    fn allow(&self, allow: &[&str]) {
+        self.context.outbound.store(policy(allow));
     }
 
     async fn notify(&self, url: &str, id: &str) {
@@ -379,4 +386,93 @@ async fn a_notice_goes_by_tls_to_whom_is_trusted_and_to_nobody_else() {
     test_route.until_told().await;
     running.stop().await;
     assert_eq!(ids(&ear.heard()), ["trusted"]);
+}
+
+/// A resolver that knows one name, and gives it other addresses each time.
+fn lookup(answers: Vec<Vec<&'static str>>) -> (caller::Lookup, Arc<AtomicUsize>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let lookup: caller::Lookup = Arc::new(move |_| {
+        let number = counted.fetch_add(1, Ordering::Relaxed);
+        let found = answers.get(number).or(answers.last()).cloned().unwrap_or_default();
+        let found = found.iter().map(|ip| std::net::SocketAddr::new(ip.parse().unwrap(), 0)).collect();
+        Box::pin(async move { Ok(found) })
+    });
+    (lookup, asked)
+}
+
+/// What comes of a call, and how it ended in words.
+async fn call(caller: &NoticeCaller, url: &str) -> Result<u16, String> {
+    match caller.request(reqwest::Method::POST, url) {
+        Err(caller::NoCall::NoUrl) => Err("no URL".to_owned()),
+        Err(caller::NoCall::Refused(why)) => Err(why),
+        Ok(request) => request.send().await.map(|answer| answer.status().as_u16()).map_err(line::words),
+    }
+}
+
+fn policy(allow: &[&str]) -> Arc<OutboundPolicy> {
+    let allow: Vec<String> = allow.iter().map(|entry| (*entry).to_owned()).collect();
+    Arc::new(OutboundPolicy::new(&allow).unwrap())
+}
+
+#[tokio::test]
+async fn a_name_is_judged_by_what_it_resolves_to_whenever_it_is_resolved() {
+    let ear = Ear::open(|_, _| answer("200 OK")).await;
+    let url = format!("http://hooks.example:{}/", ear.address.rsplit(':').next().unwrap());
+    let shared = Arc::new(ArcSwap::new(policy(&[])));
+    let settings =
+        NoticeSettings { connect_timeout: Duration::from_millis(200), ..NoticeSettings::default() };
+    // Public when it is first looked at, ours when it is called: as a rebinding name server answers.
+    let (rebinding, asked) = lookup(vec![vec!["127.0.0.1"], vec!["::ffff:127.0.0.1", "10.0.0.1"], vec![]]);
+    let caller = NoticeCaller::new(&settings, shared.clone(), rebinding).unwrap();
+    for _ in 0..3 {
+        let refused = call(&caller, &url).await.unwrap_err();
+        assert_eq!(refused, net::OutboundRefusal::Resolved.to_string());
+        assert!(!refused.contains("127.0.0.1"), "{refused}");
+    }
+    assert_eq!((asked.load(Ordering::Relaxed), ear.connections()), (3, 0));
+    // Of several addresses the allowed ones alone are connected to.
+    shared.store(policy(&["127.0.0.0/8"]));
+    let (both, _) = lookup(vec![vec!["10.0.0.1", "127.0.0.1"]]);
+    let caller = NoticeCaller::new(&settings, shared.clone(), both).unwrap();
+    assert_eq!(call(&caller, &url).await, Ok(200));
+    // A reload that takes it back takes the open connection too.
+    shared.store(policy(&[]));
+    assert_eq!(call(&caller, &url).await, Err(net::OutboundRefusal::Resolved.to_string()));
+    assert_eq!(ear.connections(), 1);
+}
+
+#[tokio::test]
+async fn an_inner_address_is_not_called_whether_somebody_listens_there_or_not() {
+    let ear = Ear::open(|_, _| answer("200 OK")).await;
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let open: u16 = ear.address.rsplit(':').next().unwrap().parse().unwrap();
+    let shared = Arc::new(ArcSwap::new(policy(&[])));
+    let caller =
+        NoticeCaller::new(&NoticeSettings::default(), shared.clone(), caller::system_lookup()).unwrap();
+    for host in ["127.0.0.1", "[::ffff:127.0.0.1]", "2130706433", "localhost", "0x7f.1."] {
+        let words = |port| {
+            let (caller, url) = (caller.clone(), format!("http://{host}:{port}/x"));
+            async move { call(&caller, &url).await.unwrap_err() }
+        };
+        assert_eq!(words(open).await, words(closed).await, "{host}");
+    }
+    assert_eq!(ear.connections(), 0);
+}
+
+#[tokio::test]
+async fn a_refused_notice_waits_and_goes_when_a_reload_allows_it() {
+    let (test_route, ear) = (TestRoute::new(), Ear::open(|_, _| answer("200 OK")).await);
+    test_route.allow(&[]);
+    test_route.notify(&ear.url("/posted"), "posted").await;
+    test_route.append(NoticeVerb::Fetch, &ear.url("/fetched"), "fetched", wall().plus_s(600)).await;
+    let running = test_route.start();
+    let group = test_route.bus.group(NOTICES, GROUP).unwrap();
+    wait_for("taken", || group.unacknowledged(10).len() == 2).await;
+    test_route.allow(&["127.0.0.0/8"]);
+    test_route.until_told().await;
+    running.stop().await;
+    let mut asked = paths(&ear.heard());
+    asked.sort();
+    assert_eq!(asked, ["/fetched", "/posted"]);
 }

@@ -336,7 +336,7 @@ fn wrong_text(text: &str, field: &limits::Field) -> Option<String> {
     if text.len() > limit {
         return Some(format!("{text:?} has {} octets, over the limit of {limit}", text.len()));
     }
-    text.bytes().any(|octet| octet == 0 || !octet.is_ascii()).then(|| format!("{text:?} is not plain ASCII"))
+    text.bytes().any(|octet| !(b' '..=b'~').contains(&octet)).then(|| format!("{text:?} is not plain ASCII"))
 }
 
 /// The same without the word itself, which may be a password.

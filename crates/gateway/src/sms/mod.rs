@@ -40,7 +40,7 @@ use records::{Body, ChannelNumber, NotTried};
 use tokio::task::JoinHandle;
 
 pub use config::SmsRoute;
-pub use encode::{Prepared, SmsEncoder, parts, parts_of_short};
+pub use encode::{Prepared, SmsEncoder, parts, parts_max, parts_of_short};
 pub use keys::{CharsetWords, SmsKeys, VersionWords};
 
 #[cfg(test)]
@@ -90,6 +90,10 @@ impl ChannelGateway for SmsGateway {
             Body::Content(content) => parts(settings, &content.text),
             Body::Short(short) => parts_of_short(settings, short),
         }
+    }
+
+    fn units_max(settings: &SmsRoute) -> u32 {
+        parts_max(settings)
     }
 
     #[cfg(test)]

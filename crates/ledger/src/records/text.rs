@@ -154,12 +154,13 @@ impl<'a> RecordRow<'a> {
         ]
     }
 
-    /// A line of CSV (RFC 4180).
+    /// A line of CSV (RFC 4180); no column is a formula to a spreadsheet.
     pub fn csv(&self, to: &mut dyn Write) -> io::Result<()> {
         for (at, column) in self.columns().iter().enumerate() {
             if at > 0 {
                 to.write_all(b",")?;
             }
+            let column = store::spreadsheet::guarded(column);
             if column.contains([',', '"', '\n', '\r']) {
                 write!(to, "\"{}\"", column.replace('"', "\"\""))?;
             } else {

@@ -11,5 +11,6 @@ mod power_cuts;
 mod properties;
 mod sessions;
 mod tariffs;
+mod transfer;
 
 pub use bench::ShardUnderTest;

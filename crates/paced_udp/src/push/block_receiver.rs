@@ -151,7 +151,8 @@ mod tests {
     ) -> (impl FnMut(u64, u32, u32, u8), UnboundedReceiver<ReceiverEvent>) {
         let file = tempfile::tempfile().unwrap();
         file.set_len(u64::from(BLOCKS) * u64::from(BLOCK_SIZE)).unwrap();
-        let manifest = Arc::new(Manifest::of(&mut file.try_clone().unwrap(), "zeros".into()).unwrap());
+        let manifest =
+            Arc::new(Manifest::of(&mut file.try_clone().unwrap(), "zeros".into(), usize::MAX).unwrap());
         let Ok(FoundPart::Part(growing, has)) = Growing::open(folder.path(), &manifest, false, 0) else {
             panic!("a new file")
         };

@@ -181,7 +181,7 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&octets).unwrap();
         file.rewind().unwrap();
-        (octets, Manifest::of(&mut file, "file".into()).unwrap())
+        (octets, Manifest::of(&mut file, "file".into(), usize::MAX).unwrap())
     }
 
     fn part(found: Result<FoundPart, Trouble>) -> (Growing, Vec<bool>) {

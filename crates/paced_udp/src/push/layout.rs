@@ -61,8 +61,17 @@ impl std::error::Error for LayoutError {}
 
 impl Layout {
     /// The usual cut of a file of `size` octets.
+    #[cfg(test)]
     pub fn usual(size: u64) -> Result<Self, LayoutError> {
         Self::new(size, BLOCK_SIZE, SYMBOL_SIZE)
+    }
+
+    /// The cut for a path whose datagrams may have a symbol of `symbol_max` octets: symbols as long as fit,
+    /// and not below what a block needs. There datagrams travel in fragments.
+    pub fn for_path(size: u64, symbol_max: usize) -> Result<Self, LayoutError> {
+        let least = (BLOCK_SIZE as usize).div_ceil(BLOCK_SYMBOLS_MAX).next_multiple_of(8);
+        let fitting = symbol_max.min(usize::from(SYMBOL_SIZE)) / 8 * 8;
+        Self::new(size, BLOCK_SIZE, fitting.max(least) as u16)
     }
 
     /// A cut with sizes of its own.
@@ -130,6 +139,7 @@ mod tests {
             [0, 1, 1407, 1408, 1409, 262_143, 262_144, 262_145, 1_048_575, 1_048_576, 1_048_577, 100_000_000]
         {
             let layout = Layout::usual(size).unwrap();
+            assert_eq!(Layout::for_path(size, usize::from(SYMBOL_SIZE)), Ok(layout));
             let whole: usize = (0..layout.blocks()).map(|block| layout.block_len(block)).sum();
             assert_eq!(whole as u64, size);
             for block in 0..layout.blocks() {

@@ -41,10 +41,11 @@ fn wrong<T>(words: impl Into<String>) -> Result<T, ManifestError> {
 
 impl Manifest {
     /// Reads `file` once, from where it stands, and describes it under `name`.
-    pub fn of(file: &mut File, name: String) -> io::Result<Self> {
+    pub fn of(file: &mut File, name: String, symbol_max: usize) -> io::Result<Self> {
         let invalid = |words: String| io::Error::new(io::ErrorKind::InvalidInput, words);
         check_name(&name).map_err(|error| invalid(error.0))?;
-        let layout = Layout::usual(file.metadata()?.len()).map_err(|error| invalid(error.to_string()))?;
+        let layout = Layout::for_path(file.metadata()?.len(), symbol_max);
+        let layout = layout.map_err(|error| invalid(error.to_string()))?;
         let mut octets = vec![0; layout.block_size() as usize];
         let mut blocks = Vec::with_capacity(layout.blocks() as usize);
         for block in 0..layout.blocks() {
@@ -190,7 +191,7 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&octets).unwrap();
         file.rewind().unwrap();
-        (octets, Manifest::of(&mut file, "a name.bin".into()).unwrap())
+        (octets, Manifest::of(&mut file, "a name.bin".into(), usize::MAX).unwrap())
     }
 
     #[test]

@@ -42,6 +42,6 @@ pub use proof::SiteKey;
 pub use receive::{Arrived, ReceiveOptions, Received, Receiving};
 pub use send::{
     PushProgress, PushReport, RATE_MIN, SITES_MAX, SendOptions, Site, SiteOutcome, SiteReport,
-    fresh_signing_key, public_key, send,
+    fresh_signing_key, public_key, send, short_path,
 };
 pub use stream::PushCounts;

@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
@@ -13,14 +14,16 @@ use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
 use super::interface::Interface;
+use super::layout::SYMBOL_SIZE;
 use super::link;
 use super::manifest::{Manifest, sign};
 use super::message::Offer;
-use super::packet::TOKEN_LIMIT;
+use super::packet::{HEADER_LEN, TOKEN_LIMIT};
 use super::proof::SiteKey;
 use super::site::{SiteProgress, Visit};
 use super::stream::{PushCounts, PushThread};
 use super::udp::Sender;
+use crate::socket::{PathMtu, path_mtu};
 
 /// Sites of one push at most.
 pub const SITES_MAX: usize = 1024;
@@ -150,10 +153,12 @@ pub struct PushReport {
 /// that the file could not be read any more; what becomes of single sites stands in the report.
 pub async fn send(options: SendOptions, progress: UnboundedSender<PushProgress>) -> io::Result<PushReport> {
     check(&options)?;
+    check_file(&options.file)?;
     let (path, name) = (options.file.clone(), name(&options)?);
+    let symbol_max = narrowest(&options).map_or(usize::MAX, |path| symbol_room(path.payload));
     let described = spawn_blocking(move || {
         let mut file = File::open(path)?;
-        Manifest::of(&mut file, name).map(|manifest| (file, manifest))
+        Manifest::of(&mut file, name, symbol_max).map(|manifest| (file, manifest))
     });
     let (file, manifest) = described.await.map_err(io::Error::other)??;
     let token = u64::from_be_bytes(link::random()?) % TOKEN_LIMIT;
@@ -250,6 +255,36 @@ fn check(options: &SendOptions) -> io::Result<()> {
         return wrong("the sites of one push are all reached by IPv4, or all by IPv6".into());
     }
     Ok(())
+}
+
+/// A FIFO would be waited for, a device has no end, and a folder is none.
+fn check_file(path: &Path) -> io::Result<()> {
+    let kind = std::fs::metadata(path)?.file_type();
+    let what = match () {
+        () if kind.is_file() => return Ok(()),
+        () if kind.is_dir() => "a folder",
+        () if kind.is_fifo() => "a FIFO",
+        () if kind.is_socket() => "a socket",
+        () => "a device",
+    };
+    let words = format!("is {what}: what is pushed is a regular file, such as an archive of it");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, words))
+}
+
+/// The path to the sites, or the group, that carries the shortest packets.
+fn narrowest(options: &SendOptions) -> Option<PathMtu> {
+    let sites = options.sites.iter().map(|site| site.address).filter(|_| options.group.is_none());
+    sites.chain(options.group).filter_map(path_mtu).min_by_key(|path| path.payload)
+}
+
+/// Octets of a symbol in a datagram of so many.
+fn symbol_room(payload: u16) -> usize {
+    usize::from(payload).saturating_sub(HEADER_LEN)
+}
+
+/// The path for which a push makes its packets shorter than usual; nothing where all carry the usual ones.
+pub fn short_path(options: &SendOptions) -> Option<PathMtu> {
+    narrowest(options).filter(|path| symbol_room(path.payload) < usize::from(SYMBOL_SIZE))
 }
 
 fn name(options: &SendOptions) -> io::Result<String> {

@@ -55,8 +55,11 @@ impl Sender {
     pub fn send(&mut self, to: SocketAddr, octets: &[u8], len: usize) -> io::Result<()> {
         if self.segments && octets.len() > len {
             match self.send_segments(to, octets, len) {
-                // A path without checksum offload answers EIO; from now on one by one.
-                Err(error) if matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL)) => {
+                // A path without checksum offload answers EIO, one whose MTU is smaller than a datagram the
+                // others; from now on one by one, and where it must be in fragments.
+                Err(error)
+                    if matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE)) =>
+                {
                     self.segments = false;
                 }
                 other => return other,

@@ -4,6 +4,7 @@ mod peer;
 mod supervisor;
 mod tally;
 mod thread;
+mod turn;
 
 pub use peer::{ANSWERS_WITHIN, ReceiverPeer, SILENT_AFTER};
 pub use tally::SenderTally;

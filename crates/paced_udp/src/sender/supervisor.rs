@@ -4,6 +4,7 @@
 use super::peer::{Offer, ReceiverPeer};
 use super::tally::SenderTally;
 use super::thread::{Beginning, Duty, Orders, Thread, ThreadMailbox};
+use super::turn::SenderTurn;
 use super::{Scaling, SendOptions, SenderSummary, SupervisorCommand, View};
 use crate::error::PacedUdpError;
 use crate::host::HostWatch;
@@ -79,6 +80,8 @@ pub(super) struct Supervisor {
     begun: Instant,
     running: Vec<RunningSender>,
     plan: RatePlan,
+    /// When a round of the threads' bursts began, how long it lasts, and for how many threads.
+    rounds: Option<(Instant, Interval, usize)>,
     /// The rate in force, and since when it is counted.
     rate: f64,
     counted_to: Duration,
@@ -90,8 +93,8 @@ pub(super) struct Supervisor {
     /// Set by a word; the profile does not count any more.
     set: Option<f64>,
     stopped: bool,
-    thread_seconds: f64,
-    threads_max: usize,
+    /// Seconds of all threads that were not parked, and the most at once.
+    used: (f64, usize),
     lag: Lag,
     seen: CountedSoFar,
 }
@@ -135,9 +138,9 @@ impl Supervisor {
             decided: Decided::default(),
             set: None,
             stopped: false,
-            thread_seconds: 0.0,
-            threads_max: 0,
+            used: (0.0, 0),
             lag: Lag::new(),
+            rounds: None,
             seen: CountedSoFar::default(),
         })
     }
@@ -224,7 +227,7 @@ impl Supervisor {
         let now = self.begun.elapsed();
         let span = (now - self.counted_to).as_secs_f64();
         self.asked_bits += self.rate * span;
-        self.thread_seconds += self.running.iter().filter(|one| one.sends).count() as f64 * span;
+        self.used.0 += self.running.iter().filter(|one| one.sends).count() as f64 * span;
         self.counted_to = now;
     }
 
@@ -327,15 +330,30 @@ impl Supervisor {
             return Ok(());
         };
         let gap_ns = (self.packet_bits() / self.rate * 1e9) as u32;
-        let orders = Orders { interval, rung: plan.rung, gap_ns, duty: Duty::Send };
+        let turn = SenderTurn { origin: self.round(interval, plan.threads), at: 0, of: plan.threads as u32 };
+        let orders = Orders { interval, rung: plan.rung, gap_ns, turn, duty: Duty::Send };
         while self.running.len() < plan.threads {
             self.begin(&orders)?;
         }
         for (at, one) in self.running.iter_mut().enumerate() {
-            if at < plan.threads { one.order(orders.clone()) } else { one.park() }
+            let turn = SenderTurn { at: at as u32, ..turn };
+            if at < plan.threads { one.order(Orders { turn, ..orders.clone() }) } else { one.park() }
         }
-        self.threads_max = self.threads_max.max(plan.threads);
+        self.used.1 = self.used.1.max(plan.threads);
         Ok(())
+    }
+
+    /// When a round of the threads' bursts began, by which they take turns.
+    fn round(&mut self, interval: Interval, threads: usize) -> Instant {
+        let now = Instant::now();
+        let origin = match &self.rounds {
+            Some((origin, before, of)) if *of == threads && before.burst() == interval.burst() => {
+                SenderTurn::origin_after(*origin, now, before, &interval)
+            }
+            _ => now,
+        };
+        self.rounds = Some((origin, interval, threads));
+        origin
     }
 
     fn begin(&mut self, orders: &Orders) -> Result<(), PacedUdpError> {
@@ -348,7 +366,7 @@ impl Supervisor {
             thread: at as u16,
             stream: self.stream,
             rule: self.options.rule,
-            first: Instant::now() + orders.interval.offset(at as u32, self.plan.threads as u32),
+            first: orders.turn.origin + orders.interval.offset(at as u32, self.plan.threads as u32),
             feed,
             gaps: self.options.profile.is_random().then(|| Gaps::new(u64::from(self.stream) + at as u64)),
         };
@@ -479,8 +497,8 @@ impl Supervisor {
             rate_asked: self.asked_bits / seconds.max(1e-9),
             rate_sent: rate(sent),
             rate_received: rate(counted.packets),
-            thread_seconds: self.thread_seconds,
-            threads_max: self.threads_max,
+            thread_seconds: self.used.0,
+            threads_max: self.used.1,
             cpu_s: tallies.iter().map(|tally| tally.cpu.as_secs_f64()).sum(),
             no_buffers: total(|tally| tally.no_buffers),
             again: total(|tally| tally.again),

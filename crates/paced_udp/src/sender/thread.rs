@@ -2,6 +2,7 @@
 //! comes as [`Orders`].
 
 use super::tally::SenderTally;
+use super::turn::SenderTurn;
 use crate::payload::{Filled, PayloadSource};
 use crate::socket::{Outbox, PacketSendError, ReadyClock, Rung, now_ns, thread_cpu, tighten_timer};
 use crate::wait::Wait;
@@ -25,6 +26,8 @@ pub struct Orders {
     pub rung: Rung,
     /// The ideal gap between two packets of the whole stream.
     pub gap_ns: u32,
+    /// When its bursts are due among those of the other threads.
+    pub turn: SenderTurn,
     /// What to do.
     pub duty: Duty,
 }
@@ -117,6 +120,8 @@ pub struct Thread {
     told: Instant,
     turned: Instant,
     written_off_before: f64,
+    /// Threads of the round, and bursts given up, when it took its turn last.
+    in_turn: (u32, f64),
     ready: ReadyClock,
 }
 
@@ -134,6 +139,7 @@ impl Thread {
             told: now,
             turned: now,
             written_off_before: 0.0,
+            in_turn: (0, 0.0),
             ready: ReadyClock::default(),
             mailbox,
             beginning,
@@ -176,6 +182,7 @@ impl Thread {
                     // It begins anew: nothing was due while it was parked.
                     self.written_off_before += self.pacer.packets_written_off();
                     self.turned = Instant::now();
+                    self.in_turn = (0, 0.0);
                     self.pacer = Pacer::new(self.beginning.rule, self.turned, orders.interval);
                 }
                 Duty::Send => {
@@ -199,10 +206,14 @@ impl Thread {
             return true;
         }
         self.tally.lag.record(due, now);
+        let turn = self.orders.turn;
         let (filled, goes_on) = self.fill(self.orders.interval.burst() as usize);
         match &mut self.beginning.gaps {
             Some(gaps) => self.pacer.sent_with_gap(now, gaps.gap()),
-            None => self.pacer.sent(now),
+            None => {
+                self.pacer.sent(now);
+                self.take_turn(turn);
+            }
         }
         self.send(filled);
         let ended = Instant::now();
@@ -210,6 +221,20 @@ impl Thread {
         self.count_turn(ended);
         self.tell_sometimes(ended);
         goes_on
+    }
+
+    /// Back to its turn, once the number of threads was another or it was so late that it gave bursts up:
+    /// its next burst is due somewhere else in the round then. What it waits for that is given up too.
+    fn take_turn(&mut self, turn: SenderTurn) {
+        let written_off = self.pacer.written_off();
+        if (turn.of, written_off) == self.in_turn {
+            return;
+        }
+        self.in_turn = (turn.of, written_off);
+        let interval = self.pacer.interval();
+        let wait = turn.wait(self.pacer.due(), &interval);
+        self.pacer.paused(wait);
+        self.written_off_before += wait.as_secs_f64() / interval.seconds() * f64::from(interval.burst());
     }
 
     /// Writes the burst's packets; how many, and whether more can follow.

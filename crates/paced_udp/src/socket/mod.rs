@@ -36,6 +36,30 @@ pub fn connect(peer: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
+/// What one packet towards a peer may have at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathMtu {
+    /// Octets of a packet with its IP header, as the system knows the path by now: of the interface that it
+    /// leaves by, or what a router has told.
+    pub mtu: u32,
+    /// Octets of UDP payload in it.
+    pub payload: u16,
+}
+
+/// The longest packet that leaves whole towards `peer`. Nothing where the system does not know.
+pub fn path_mtu(peer: SocketAddr) -> Option<PathMtu> {
+    /// Octets of an IPv4 header, of an IPv6 header, and of a UDP header.
+    const HEADS: (u32, u32, u32) = (20, 40, 8);
+    let (level, name, head) = match peer {
+        SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU, HEADS.0),
+        SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU, HEADS.1),
+    };
+    let known = calls::get_int(&connect(peer).ok()?, level, name).ok()?;
+    let mtu = u32::try_from(known).ok().filter(|mtu| *mtu > head + HEADS.2)?;
+    let payload = u16::try_from(mtu - head - HEADS.2).unwrap_or(u16::MAX);
+    Some(PathMtu { mtu, payload })
+}
+
 /// Another socket on the address of `first`, which from then on shares it. Until then `first` has it alone:
 /// who is second by mistake is refused.
 pub fn bind_beside(first: &Socket) -> io::Result<Socket> {
@@ -92,4 +116,18 @@ pub fn spread(first: &Socket, sockets: u32) -> io::Result<()> {
         step(libc::BPF_RET | libc::BPF_A, 0),
     ];
     calls::choose_by(first, &program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_on_this_machine_is_as_long_as_its_loopback_carries() {
+        let path = path_mtu(([127, 0, 0, 1], 9).into()).unwrap();
+        let shown = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap();
+        // No packet of IPv4 is longer than its length field can say.
+        assert_eq!(path.mtu, shown.trim().parse::<u32>().unwrap().min(65_535));
+        assert_eq!(u32::from(path.payload), path.mtu - 28);
+    }
 }

@@ -1,5 +1,5 @@
 use super::{ACCOUNT, alert};
-use crate::{Accepted, IdempotencyKey, Store, StoreError};
+use crate::{Accepted, IdempotencyKey, KeyOwner, Store, StoreError};
 use records::{Alert, AlertNo, AlertState, Timestamp};
 
 pub(crate) async fn an_accepted_alert_is_found_as_it_was(store: &dyn Store) {
@@ -87,6 +87,16 @@ pub(crate) async fn the_same_key_and_body_give_the_earlier_alert(store: &dyn Sto
     assert_eq!(store.alerts_before(ACCOUNT, None, 10).await.unwrap().len(), 2);
 }
 
+pub(crate) async fn a_key_is_its_tokens_unless_it_is_the_accounts(store: &dyn Store) {
+    let of = |n: u128, token: &str| Alert { token: token.to_owned(), ..alert(n) };
+    assert!(matches!(store.accept_alert(of(1, "t1"), key("k", 1)).await.unwrap(), Accepted::New(_)));
+    assert!(matches!(store.accept_alert(of(2, "t2"), key("k", 2)).await.unwrap(), Accepted::New(_)));
+    let accounts = || key("cap 1", 1).map(|key| IdempotencyKey { of: KeyOwner::Account, ..key });
+    let Accepted::New(first) = store.accept_alert(of(3, "t1"), accounts()).await.unwrap() else { panic!() };
+    assert_eq!(store.accept_alert(of(4, "t2"), accounts()).await.unwrap(), Accepted::Before(first));
+    assert!(matches!(store.accept_alert(of(5, "t2"), key("cap 1", 2)).await.unwrap(), Accepted::New(_)));
+}
+
 pub(crate) async fn a_key_is_free_again_after_a_day(store: &dyn Store) {
     const DAY_S: i64 = 24 * 60 * 60;
     let Accepted::New(first) = store.accept_alert(alert(1), key("k", 1)).await.unwrap() else { panic!() };
@@ -138,7 +148,7 @@ pub(crate) async fn old_alerts_go_with_all_they_have(store: &dyn Store) {
 }
 
 fn key(key: &str, body: u8) -> Option<IdempotencyKey> {
-    Some(IdempotencyKey { key: key.to_owned(), body_hash: [body; 32] })
+    Some(IdempotencyKey { key: key.to_owned(), body_hash: [body; 32], of: KeyOwner::Token })
 }
 
 pub(crate) async fn accept(store: &dyn Store, n: u128) -> AlertNo {

@@ -169,6 +169,14 @@ pub(crate) async fn a_house_is_the_same_whoever_asks(store: &dyn Store) {
     assert_eq!(fenced.house().await.unwrap(), house);
 }
 
+pub(crate) async fn a_pair_has_no_id_until_it_is_given_one_and_may_get_another(store: &dyn Store) {
+    assert_eq!(store.pair().await.unwrap(), None);
+    for id in [uuid::Uuid::from_u128(7), uuid::Uuid::from_u128(7), uuid::Uuid::from_u128(u128::MAX)] {
+        store.set_pair(id).await.unwrap();
+        assert_eq!(store.pair().await.unwrap(), Some(id));
+    }
+}
+
 pub(crate) async fn of_many_first_tokens_one_is_put(store: &dyn Store) {
     let all = (1..=20_u8).map(|n| store.put_first_token(super::others::token(&n.to_string(), n, ACCOUNT)));
     let all = futures_util::future::join_all(all).await;

@@ -1,11 +1,14 @@
 //! Conformance suite checks every store, whatever is behind it. Each case gets a fresh store.
 
 pub(crate) mod alerts;
+pub(crate) mod attachments;
+pub(crate) mod audit;
 pub(crate) mod deliveries;
 pub(crate) mod imports;
 pub(crate) mod leases;
 pub(crate) mod message_streams;
 pub(crate) mod others;
+pub(crate) mod privacy;
 pub(crate) mod recipients;
 pub(crate) mod rosters;
 
@@ -54,6 +57,13 @@ macro_rules! all_cases {
             many_at_once_with_one_key_make_one_alert,
             a_cap_message_names_its_alerts,
             old_alerts_go_with_all_they_have,
+            a_key_is_its_tokens_unless_it_is_the_accounts,
+        }
+
+        $cases! { attachments:
+            a_file_is_its_accounts_and_its_uploaders,
+            octets_of_an_account_are_bounded_whatever_comes_at_once,
+            a_file_goes_when_nobody_has_it_and_no_alert_names_it,
         }
 
         $cases! { rosters:
@@ -82,11 +92,32 @@ macro_rules! all_cases {
 
         $cases! { others:
             a_token_is_found_by_its_hash_until_revoked,
+            revocations_are_counted_and_told_of_the_tokens_in_use,
             groups_are_put_replaced_listed_and_deleted,
             a_group_exists_when_a_recipient_names_it,
             an_opt_out_stands_until_it_is_taken_back,
             observers_belong_to_their_alert,
-            acts_are_listed_newest_first,
+        }
+
+        $cases! { audit:
+            a_chain_begins_with_its_genesis,
+            acts_are_listed_by_page_time_and_what_they_say,
+            an_act_has_all_it_was_noted_with,
+            an_accepted_alert_is_noted_once,
+            a_person_is_forgotten_and_the_chain_holds,
+            a_very_busy_person_is_forgotten_by_several_links,
+            what_retention_dropped_is_vouched_for,
+            many_who_append_at_once_make_one_chain,
+        }
+
+        $cases! { privacy:
+            an_erased_record_is_gone_with_its_places_in_groups,
+            all_versions_that_an_import_superseded_are_erased,
+            a_forgotten_stop_is_known_by_its_hash_alone_until_a_start,
+            forgotten_stops_are_not_passed_over_where_the_key_is_missing,
+            a_block_is_rewritten_and_its_deliveries_lose_their_words_alone,
+            erasures_that_wait_are_listed_until_they_are_done,
+            texts_of_old_answers_go_and_their_keys_stay,
         }
 
         $cases! { leases:
@@ -98,6 +129,7 @@ macro_rules! all_cases {
             a_fenced_store_changes_nothing_once_its_lease_is_anothers,
             a_lease_that_was_let_go_fences_off_its_holder,
             a_house_is_the_same_whoever_asks,
+            a_pair_has_no_id_until_it_is_given_one_and_may_get_another,
             of_many_first_tokens_one_is_put,
         }
     };

@@ -1,6 +1,6 @@
 use super::ACCOUNT;
 use super::alerts::accept;
-use crate::{Act, Store, StoreError};
+use crate::{Store, StoreError};
 use records::{AlertNo, CallbackEvent, CallbackRequest, Group, Role, Rule, Test, Timestamp, Token};
 
 pub(crate) async fn a_token_is_found_by_its_hash_until_revoked(store: &dyn Store) {
@@ -18,6 +18,18 @@ pub(crate) async fn a_token_is_found_by_its_hash_until_revoked(store: &dyn Store
     assert_eq!(store.tokens(None).await.unwrap(), [revoked, bo]);
     let again = store.put_token(ann).await;
     assert!(matches!(again, Err(StoreError::Conflict { .. })), "{again:?}");
+}
+
+pub(crate) async fn revocations_are_counted_and_told_of_the_tokens_in_use(store: &dyn Store) {
+    for n in 1..=3 {
+        store.put_token(token(&n.to_string(), n, "a")).await.unwrap();
+    }
+    assert_eq!(store.revocations().await.unwrap(), 0);
+    assert!(store.revoke_token("2", Timestamp(9)).await.unwrap());
+    assert!(store.revoke_token("3", Timestamp(9)).await.unwrap());
+    assert_eq!(store.revocations().await.unwrap(), 2);
+    let ids = ["1", "2", "unknown"].map(str::to_owned).to_vec();
+    assert_eq!(store.revoked_of(ids).await.unwrap(), ["2"]);
 }
 
 pub(crate) async fn groups_are_put_replaced_listed_and_deleted(store: &dyn Store) {
@@ -86,23 +98,6 @@ pub(crate) async fn observers_belong_to_their_alert(store: &dyn Store) {
     assert_eq!(store.observers(first).await.unwrap(), [(other, request.clone())]);
     let nobodys = store.put_observer(AlertNo(99), request).await;
     assert!(matches!(nobodys, Err(StoreError::Conflict { .. })), "{nobodys:?}");
-}
-
-pub(crate) async fn acts_are_listed_newest_first(store: &dyn Store) {
-    let act = |n: i64, account: &str| Act {
-        at: Timestamp(n),
-        account: account.to_owned(),
-        token: "t".to_owned(),
-        verb: "alert.cancel".to_owned(),
-        object: n.to_string(),
-        detail: String::new(),
-    };
-    for (n, account) in [(1, "a"), (2, "b"), (3, "a")] {
-        store.note_act(act(n, account)).await.unwrap();
-    }
-    assert_eq!(store.acts(None, 2).await.unwrap(), [act(3, "a"), act(2, "b")]);
-    assert_eq!(store.acts(Some("a"), 10).await.unwrap(), [act(3, "a"), act(1, "a")]);
-    assert_eq!(store.acts(Some("c"), 10).await.unwrap(), []);
 }
 
 pub(crate) fn token(id: &str, hash: u8, account: &str) -> Token {

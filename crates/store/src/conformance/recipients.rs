@@ -99,6 +99,51 @@ pub(crate) async fn a_scan_ends_when_told(store: &dyn Store) {
     assert_eq!(scan(store, ACCOUNT).len(), 5_000);
 }
 
+pub(crate) async fn an_attribute_is_known_while_somebody_has_a_value(store: crate::SharedStore) {
+    let with = |id: &str, attributes: &[(&str, &str)]| {
+        let attributes = attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Recipient { attributes: attributes.collect(), ..person(id, "") }
+    };
+    let unused = async |account: &str| {
+        let names = ["floor", "ward"].map(str::to_owned);
+        crate::unused_attributes(&store, account, &names).await.unwrap()
+    };
+    assert_eq!(unused(ACCOUNT).await, ["floor", "ward"]);
+    let people = vec![with("1", &[("ward", "7"), ("floor", "")]), with("2", &[("ward", "8")])];
+    store.put_recipients(ACCOUNT, people).await.unwrap();
+    assert_eq!(unused(ACCOUNT).await, ["floor"], "an empty value is none");
+    assert_eq!(unused("b").await, ["floor", "ward"], "of another account");
+    assert!(store.delete_recipient(ACCOUNT, "1").await.unwrap());
+    assert_eq!(unused(ACCOUNT).await, ["floor"], "another still has it");
+    let (_, version) = store.recipient(ACCOUNT, "2").await.unwrap().unwrap();
+    let replaced = store.replace_recipient(ACCOUNT, with("2", &[("floor", "1")]), version).await.unwrap();
+    assert!(replaced.is_some());
+    assert_eq!(unused(ACCOUNT).await, ["ward"]);
+    store.put_recipients(ACCOUNT, vec![with("3", &[("ward", "9")])]).await.unwrap();
+    assert_eq!(unused(ACCOUNT).await, [""; 0]);
+    assert_eq!(store.attribute_names(ACCOUNT, 1).await.unwrap(), ["floor"]);
+}
+
+pub(crate) async fn attributes_of_an_import_are_known_once_it_is_published(store: crate::SharedStore) {
+    let names = ["ward".to_owned()];
+    let rows: Vec<Recipient> = (0..5_000)
+        .map(|n| Recipient {
+            attributes: [("ward".to_owned(), n.to_string())].into(),
+            ..person(&format!("{n:05}"), "")
+        })
+        .collect();
+    let import = store.begin_import(ACCOUNT, records::Timestamp(1)).await.unwrap();
+    store.stage(import, rows).await.unwrap();
+    assert_eq!(crate::unused_attributes(&store, ACCOUNT, &names).await.unwrap(), names);
+    store.publish_import(import).await.unwrap();
+    assert_eq!(crate::unused_attributes(&store, ACCOUNT, &names).await.unwrap(), [""; 0]);
+    let again = store.begin_import(ACCOUNT, records::Timestamp(2)).await.unwrap();
+    let without = (0..5_000).map(|n| person(&format!("{n:05}"), ""));
+    store.stage(again, without.collect()).await.unwrap();
+    store.publish_import(again).await.unwrap();
+    assert_eq!(crate::unused_attributes(&store, ACCOUNT, &names).await.unwrap(), names);
+}
+
 pub(crate) async fn members(store: &dyn Store, groups: &[&str]) -> Vec<String> {
     let groups: Vec<String> = groups.iter().map(|group| (*group).to_owned()).collect();
     store.members_after(ACCOUNT, &groups, "", 1_000).await.unwrap()

@@ -3,6 +3,7 @@
 use super::FieldError;
 use super::check::normalise_from;
 use super::csv::CsvRow;
+use crate::spreadsheet::unguarded;
 use channels::{Defaults, NoChannel};
 use records::{ChannelNumber, Device, Position, Recipient};
 
@@ -53,7 +54,8 @@ pub(super) fn columns(row: &CsvRow) -> Result<Vec<Column>, FieldError> {
     }
     let mut columns: Vec<Column> = Vec::with_capacity(row.fields().len());
     for (place, field) in (1..).zip(row.fields()) {
-        let name = std::str::from_utf8(field).map_err(|_| not_utf8(&format!("column {place}")))?.trim();
+        let name = std::str::from_utf8(field).map_err(|_| not_utf8(&format!("column {place}")))?;
+        let name = unguarded(name.trim());
         if name.contains(';') || name.contains('\t') {
             return Err(FieldError::new(
                 "",
@@ -70,6 +72,26 @@ pub(super) fn columns(row: &CsvRow) -> Result<Vec<Column>, FieldError> {
         return Err(FieldError::new("id", "no column is called id: the first row names the columns"));
     }
     Ok(columns)
+}
+
+/// Columns that would become attributes though their names say that addresses of a channel are in them, of
+/// which the file has no column.
+pub(super) fn misnamed(columns: &[Column]) -> Vec<FieldError> {
+    let problem = |column: &Column| {
+        let Column::Attribute(name) = column else { return None };
+        let channel = channels::meant(name)?;
+        if columns.contains(&Column::Channel(channel.number())) {
+            return None;
+        }
+        let reason = format!(
+            "is an attribute, by which nobody is reached: the column of {} addresses is called {}. Rename it, or \
+             import with on_problem=skip if it is meant as an attribute",
+            channel.name(),
+            channel.name()
+        );
+        Some(FieldError::new(name, reason))
+    };
+    columns.iter().filter_map(problem).collect()
 }
 
 fn column(name: &str) -> Result<Column, String> {
@@ -103,7 +125,7 @@ pub(super) fn person(
     let mut read = Cells::default();
     for (column, field) in columns.iter().zip(row.fields()) {
         match std::str::from_utf8(field) {
-            Ok(text) => read.cell(column, text.trim()),
+            Ok(text) => read.cell(column, unguarded(text.trim())),
             Err(_) => read.faults.push(not_utf8(column.name())),
         }
     }

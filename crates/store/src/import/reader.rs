@@ -1,6 +1,6 @@
 //! A provisioning file, read as it comes.
 
-use super::columns::{Column, columns, person};
+use super::columns::{Column, columns, misnamed, person};
 use super::csv::{CsvRow, Rows};
 use super::{FieldError, RowProblem, from_json};
 use channels::Defaults;
@@ -124,7 +124,10 @@ impl ImportReader {
         }
         match self.columns.take() {
             None => match columns(row) {
-                Ok(columns) => self.columns = Some(columns),
+                Ok(columns) => {
+                    self.note(out, misnamed(&columns));
+                    self.columns = Some(columns);
+                }
                 Err(fault) => self.end(out, fault),
             },
             Some(columns) => {

@@ -404,3 +404,30 @@ fn a_row_with_an_unknown_edge_site_is_told_by_its_column() {
     assert_eq!((problem.row, problem.field.as_str()), (3, "edge"));
     assert!(problem.reason.contains("\"west\" is no edge site"), "{problem:?}");
 }
+
+#[test]
+fn a_column_that_is_called_as_people_say_is_told_to_be_no_channel() {
+    let problems = |file: &str| read(ImportFormat::Csv, file.as_bytes(), 7).1;
+    for (column, channel) in
+        [("phone", "sms"), ("Mobile number", "sms"), ("email", "mail"), ("E-mail", "mail")]
+    {
+        let found = problems(&format!("id,name,{column}\nann,Ann,+46701234567\n"));
+        let words = format!("the column of {channel} addresses is called {channel}");
+        assert!(
+            matches!(&found[..], [one] if one.contains(column) && one.contains(&words)),
+            "{column}: {found:?}"
+        );
+    }
+    assert_eq!(problems("id,sms,phone\nann,+46701234567,12-3\n"), [""; 0], "an attribute beside its channel");
+    assert_eq!(problems("id,name,ward\nann,Ann,7\n"), [""; 0]);
+}
+
+#[test]
+fn an_apostrophe_that_an_export_put_before_a_formula_is_taken_off() {
+    let file = "id,name,sms,'=sum\na,'=1+1,'+46701234567;+46701234568,'@x\nb,'s-Hertog,+46701234569,''=y\n";
+    let (people, problems) = read(ImportFormat::Csv, file.as_bytes(), 1_000);
+    assert_eq!(problems, [""; 0]);
+    assert_eq!((people[0].name.as_str(), people[0].devices.len()), ("=1+1", 2));
+    assert_eq!(people[0].attributes["=sum"], "@x");
+    assert_eq!((people[1].name.as_str(), people[1].attributes["=sum"].as_str()), ("'s-Hertog", "'=y"));
+}

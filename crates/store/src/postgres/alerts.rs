@@ -3,7 +3,7 @@ use super::link::{Params, PgLink, get};
 use super::roster::{self, Put};
 use super::{Postgres, Work, account, account_no, as_i64, as_limit, as_u64, kept};
 use crate::alerts::{KEY_KEPT_S, OLD_KEYS_REMOVED, class, state_named, to_json};
-use crate::{Accepted, Alerts, IdempotencyKey, StoreError};
+use crate::{Accepted, Act, Alerts, IdempotencyKey, StoreError};
 use futures_util::future::BoxFuture;
 use records::{Alert, AlertId, AlertNo, AlertState, EndpointNo, Origin, RosterBlock, Timestamp};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,16 +21,21 @@ macro_rules! alerts {
     };
 }
 
+/// For [`super::privacy`].
+pub(super) const OF_ACCOUNT: &str =
+    alerts!("WHERE alerts.account = $1 AND alerts.no > $2 ORDER BY alerts.no LIMIT $3");
 const BY_ID: &str = alerts!("WHERE alerts.id = $1");
 /// Keys that are kept too long by now give way; nothing: it is taken.
-const CLAIM_KEY: &str = "INSERT INTO idempotency_keys AS had (account, key, body_hash, alert, created) VALUES ($1, $2, $3, $4, $5) \
-     ON CONFLICT (account, key) DO UPDATE SET body_hash = $3, alert = $4, created = $5 WHERE had.created <= $6 \
+const CLAIM_KEY: &str = "INSERT INTO idempotency_keys AS had (account, token, key, body_hash, alert, created) \
+     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (account, token, key) \
+     DO UPDATE SET body_hash = $4, alert = $5, created = $6 WHERE had.created <= $7 \
      RETURNING 1";
-const KEY: &str = "SELECT alert, body_hash FROM idempotency_keys WHERE account = $1 AND key = $2";
-const REPLACE_KEY: &str =
-    "UPDATE idempotency_keys SET body_hash = $3, alert = $4, created = $5 WHERE account = $1 AND key = $2";
-const REMOVE_KEYS: &str = "DELETE FROM idempotency_keys WHERE (account, key) IN \
-     (SELECT account, key FROM idempotency_keys WHERE created <= $1 ORDER BY created LIMIT $2 FOR UPDATE SKIP LOCKED)";
+const KEY: &str =
+    "SELECT alert, body_hash FROM idempotency_keys WHERE account = $1 AND token = $2 AND key = $3";
+const REPLACE_KEY: &str = "UPDATE idempotency_keys SET body_hash = $4, alert = $5, created = $6 \
+     WHERE account = $1 AND token = $2 AND key = $3";
+const REMOVE_KEYS: &str = "DELETE FROM idempotency_keys WHERE (account, token, key) IN \
+     (SELECT account, token, key FROM idempotency_keys WHERE created <= $1 ORDER BY created LIMIT $2 FOR UPDATE SKIP LOCKED)";
 /// The counter's row is locked from here to the commit, so numbers have no gaps and rise in the order of
 /// commits.
 const INSERT: &str = "WITH counter AS (UPDATE counters SET value = value + 1 WHERE name = 'alert' RETURNING value) \
@@ -50,7 +55,24 @@ impl Alerts for Postgres {
         Box::pin(async move {
             let request = to_json(&alert.request)?;
             let origin = to_json(&alert.origin)?;
-            let args = Accept { alert, request, origin, key, tries: AtomicU32::new(0) };
+            let kept_s = self.named_kept_s.load(Ordering::Relaxed);
+            let args = Accept { alert, request, origin, key, act: None, kept_s, tries: AtomicU32::new(0) };
+            self.write(Work::new(args, |link, args| Box::pin(accept(link, args))).again()).await
+        })
+    }
+
+    fn accept_noted_alert<'a>(
+        &'a self,
+        alert: Alert,
+        key: Option<IdempotencyKey>,
+        act: Act,
+    ) -> BoxFuture<'a, Result<Accepted, StoreError>> {
+        Box::pin(async move {
+            let request = to_json(&alert.request)?;
+            let origin = to_json(&alert.origin)?;
+            let act = Some(Act { object: alert.id.to_string(), ..act });
+            let kept_s = self.named_kept_s.load(Ordering::Relaxed);
+            let args = Accept { alert, request, origin, key, act, kept_s, tries: AtomicU32::new(0) };
             self.write(Work::new(args, |link, args| Box::pin(accept(link, args))).again()).await
         })
     }
@@ -284,6 +306,10 @@ struct Accept {
     request: String,
     origin: String,
     key: Option<IdempotencyKey>,
+    /// Noted with the alert.
+    act: Option<Act>,
+    /// How long the files are kept that the alert names.
+    kept_s: i64,
     tries: AtomicU32,
 }
 
@@ -326,6 +352,10 @@ async fn accept(link: &PgLink, args: &Accept) -> Result<Accepted, Trouble> {
     let row = link.one(INSERT, params).await?;
     let uncounted = || StoreError::Damaged { what: "the counter of alerts is gone".to_owned() };
     let no: i64 = get(&row.ok_or_else(uncounted)?, 0)?;
+    super::attachments::name(link, account, alert, args.kept_s).await?;
+    if let Some(act) = &args.act {
+        super::audit::note(link, act).await?;
+    }
     Ok(Accepted::New(Alert { no: AlertNo(as_u64(no)), ..alert.clone() }))
 }
 
@@ -338,13 +368,14 @@ async fn claim(
     alert: &Alert,
 ) -> Result<Option<Accepted>, Trouble> {
     let (hash, now, name) = (key.body_hash.as_slice(), alert.created.0, kept(&key.key));
+    let token = key.token(alert);
     let too_old = alert.created.plus_s(-KEY_KEPT_S).0;
     let id = alert.id.0;
-    if link.one(CLAIM_KEY, &[&account, &name, &hash, &id, &now, &too_old]).await?.is_some() {
+    if link.one(CLAIM_KEY, &[&account, &token, &name, &hash, &id, &now, &too_old]).await?.is_some() {
         link.execute(REMOVE_KEYS, &[&too_old, &OLD_KEYS_REMOVED]).await?;
         return Ok(None);
     }
-    let Some(known) = link.one(KEY, &[&account, &name]).await? else {
+    let Some(known) = link.one(KEY, &[&account, &token, &name]).await? else {
         return Err(Trouble::Undone("an idempotency key was removed meanwhile".to_owned()));
     };
     if get::<&[u8]>(&known, 1)? != hash {
@@ -353,7 +384,7 @@ async fn claim(
     if let Some(before) = one(link, BY_ID, &get::<Uuid>(&known, 0)?).await? {
         return Ok(Some(Accepted::Before(before)));
     }
-    link.execute(REPLACE_KEY, &[&account, &name, &hash, &id, &now]).await?;
+    link.execute(REPLACE_KEY, &[&account, &token, &name, &hash, &id, &now]).await?;
     Ok(None)
 }
 
@@ -378,7 +409,11 @@ async fn one(link: &PgLink, sql: &'static str, id: &Uuid) -> Result<Option<Alert
     Ok(many(link, sql, &[id]).await?.pop())
 }
 
-async fn many(link: &PgLink, sql: &'static str, params: Params<'_>) -> Result<Vec<Alert>, Trouble> {
+pub(super) async fn many(
+    link: &PgLink,
+    sql: &'static str,
+    params: Params<'_>,
+) -> Result<Vec<Alert>, Trouble> {
     link.all(sql, params).await?.iter().map(alert).collect()
 }
 

@@ -91,6 +91,29 @@ impl PgLink {
         Ok(writer.finish().await?)
     }
 
+    /// Writes rows of any columns by COPY: for a transfer, whose statements are made of names of columns.
+    pub(super) async fn copy_cells(
+        &self,
+        sql: &str,
+        types: &[Type],
+        rows: Vec<Vec<Box<dyn ToSql + Sync + Send>>>,
+    ) -> Result<(), Trouble> {
+        let sink: CopyInSink<Bytes> = self.client.copy_in(sql).await?;
+        let mut writer = pin!(BinaryCopyInWriter::new(sink, types));
+        for row in &rows {
+            let cells: Vec<&(dyn ToSql + Sync)> =
+                row.iter().map(|cell| &**cell as &(dyn ToSql + Sync)).collect();
+            writer.as_mut().write(&cells).await?;
+        }
+        writer.finish().await?;
+        Ok(())
+    }
+
+    /// One number, of a statement that is made for the occasion.
+    pub(super) async fn number(&self, sql: &str) -> Result<i64, Trouble> {
+        get(&self.client.query_one(sql, &[]).await?, 0)
+    }
+
     /// Begins a transaction, behind a fence if there is one; both in one round trip.
     pub(super) async fn begin(&self, begin: &str, fence: Option<&Fence>) -> Result<(), Trouble> {
         let Some(fence) = fence else { return self.simple(begin).await };
@@ -153,7 +176,8 @@ impl Links {
         pool.build().map_err(|error| StoreError::Database { why: error.to_string() })
     }
 
-    async fn connect(&self) -> Result<PgLink, Trouble> {
+    /// One connection, set up.
+    pub(super) async fn connect(&self) -> Result<PgLink, Trouble> {
         let (client, pump) = self.server.connect().await?;
         let link = PgLink { client, statements: Mutex::default(), pump, spent: AtomicBool::new(false) };
         let version = link.client.query_one_scalar::<String, _>("SHOW server_version_num", &[]).await?;
@@ -197,12 +221,15 @@ impl managed::Manager for Links {
     }
 }
 
+/// Of a pool whose connections are all lent: no fault of the server.
+pub(super) const ALL_BUSY: &str = "all connections are busy";
+
 /// A connection from a pool.
 pub(super) async fn lend(pool: &Pool) -> Result<managed::Object<Links>, Trouble> {
     use deadpool::managed::{PoolError, TimeoutType};
     pool.get().await.map_err(|error| match error {
         PoolError::Backend(trouble) => trouble,
-        PoolError::Timeout(TimeoutType::Wait) => Trouble::Lost("all connections are busy".to_owned()),
+        PoolError::Timeout(TimeoutType::Wait) => Trouble::Lost(ALL_BUSY.to_owned()),
         PoolError::Timeout(_) => Trouble::Lost("the server does not take a connection".to_owned()),
         PoolError::Closed => Trouble::Refused(StoreError::Closed),
         PoolError::NoRuntimeSpecified | PoolError::PostCreateHook(_) => {

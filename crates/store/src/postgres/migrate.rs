@@ -1,5 +1,6 @@
 //! Brings a database to this program's form.
 
+use super::attributes;
 use super::error::Trouble;
 use super::link::{PgLink, get};
 use crate::StoreError;
@@ -8,7 +9,14 @@ use crate::StoreError;
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0001_first.sql"),
     include_str!("../../migrations/postgres/0002_ledger.sql"),
+    include_str!("../../migrations/postgres/0003_audit_chain.sql"),
+    include_str!("../../migrations/postgres/0004_privacy.sql"),
+    include_str!("../../migrations/postgres/0005_walls.sql"),
+    include_str!("../../migrations/postgres/0006_pair.sql"),
+    ATTRIBUTES,
 ];
+/// Its table is filled from the people there are.
+const ATTRIBUTES: &str = include_str!("../../migrations/postgres/0007_attributes.sql");
 /// "cmpl": of several processes that start at once, one at a time looks. Freed with the transaction.
 const LOCK: &str = "SET LOCAL lock_timeout = '5min'; SET LOCAL statement_timeout = '10min'; \
      SELECT pg_advisory_xact_lock(1668837484)";
@@ -34,10 +42,13 @@ pub(super) async fn migrate(link: &PgLink) -> Result<(), Trouble> {
     for (number, sql) in (1..).zip(MIGRATIONS) {
         if number > had {
             link.simple(sql).await?;
+            if *sql == ATTRIBUTES {
+                attributes::fill(link).await?;
+            }
             link.simple(&format!("UPDATE campanile SET form = {number}")).await?;
         }
     }
-    Ok(())
+    super::audit::begin_chain(link).await
 }
 
 /// How many migrations it has had. What is not empty and not ours is refused.

@@ -11,6 +11,8 @@
 //!   though who asked has gone.
 
 mod alerts;
+mod attachments;
+mod attributes;
 mod audit;
 mod deliveries;
 mod error;
@@ -21,6 +23,7 @@ mod link;
 mod migrate;
 mod observers;
 mod opt_outs;
+mod privacy;
 mod recipients;
 mod roster;
 mod scan;
@@ -29,18 +32,23 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 mod tokens;
+pub mod transfer;
 mod url;
+mod watch;
+mod words;
 mod work;
 
+use crate::attachments::NAMED_KEPT_S;
 use crate::staged::Staging;
-use crate::{Fence, LedgerLog, SharedStore, Store, StoreError};
+use crate::{Fence, LedgerLog, SharedStore, StopHasher, Store, StoreError};
 use error::Trouble;
 use futures_util::future::BoxFuture;
 use link::{Links, PgLink, Pool, get};
+use records::{ServerTrouble, TroubleTracker};
 use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore};
@@ -58,7 +66,7 @@ const THREADS: usize = 2;
 /// How to use a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostgresOptions {
-    /// Connections at most, at least 2; one more is the leases'.
+    /// Connections at most, at least 2; one more is the leases', one the watch's over the server.
     pub connections: usize,
     /// Instead of the one in the URL.
     pub password: Option<String>,
@@ -66,11 +74,15 @@ pub struct PostgresOptions {
     pub answer_within: Duration,
     /// What failed because the server was away is tried again for so long.
     pub patience: Duration,
+    /// At the opening a server that is not there yet is waited for so long; nothing: as `patience` says.
+    pub opened_within: Option<Duration>,
     /// Where imports are put in order before they are written; the files have no names.
     pub spool: PathBuf,
     /// Remove superseded and abandoned rows of imports in the background. Without, they only cost room and
     /// time.
     pub sweep: bool,
+    /// Open it although a transfer into it has not ended ([`transfer`]).
+    pub unfinished: bool,
 }
 
 impl Default for PostgresOptions {
@@ -80,8 +92,10 @@ impl Default for PostgresOptions {
             password: None,
             answer_within: Duration::from_secs(30),
             patience: Duration::from_secs(10),
+            opened_within: None,
             spool: std::env::temp_dir(),
             sweep: true,
+            unfinished: false,
         }
     }
 }
@@ -133,6 +147,10 @@ struct Base {
     ledger_pool: Pool,
     answer_within: Duration,
     patience: Duration,
+    /// What is wrong with the server now.
+    trouble: TroubleTracker,
+    /// The server's disk was full when something was written last.
+    is_full: AtomicBool,
     permits: Arc<Semaphore>,
     closing: AtomicBool,
     /// Held by what may take long: so connections are left for what may not.
@@ -142,6 +160,9 @@ struct Base {
     staging: Staging,
     sweep: Notify,
     handle: Handle,
+    stops: OnceLock<StopHasher>,
+    /// How long the files of an alert are kept, seconds after it.
+    named_kept_s: AtomicI64,
 }
 
 impl Postgres {
@@ -162,6 +183,8 @@ impl Postgres {
             ledger_pool: links().pool(ledger::CONNECTIONS)?,
             answer_within: options.answer_within,
             patience: options.patience,
+            trouble: TroubleTracker::new(server.name()),
+            is_full: AtomicBool::new(false),
             permits: Arc::new(Semaphore::new(ASKED_MAX)),
             closing: AtomicBool::new(false),
             bulk: Semaphore::new(connections / 2),
@@ -169,11 +192,23 @@ impl Postgres {
             staging: Staging::new(&options.spool.join(name)),
             sweep: Notify::new(),
             handle: runtime.handle().clone(),
+            stops: OnceLock::new(),
+            named_kept_s: AtomicI64::new(NAMED_KEPT_S),
         };
         let parts = PostgresParts { base: Arc::new(base), runtime: Some(runtime) };
         let store = Postgres { parts: Arc::new(parts), fence: None };
-        let migrating = Work::new((), |link, ()| Box::pin(migrate::migrate(link))).again();
+        let until = tokio::time::Instant::now() + options.opened_within.unwrap_or(options.patience);
+        let first = links();
+        store.block_on(|base| async move { watch::await_server(&base, &first, until).await })?;
+        let migrating = Work::new(options.unfinished, |link, unfinished| {
+            Box::pin(async move {
+                migrate::migrate(link).await?;
+                if *unfinished { Ok(()) } else { transfer::refuse_unfinished(link).await }
+            })
+        });
+        let migrating = migrating.again();
         store.block_on(|base| async move { base.change(&migrating).await })?;
+        store.handle.spawn(watch::run(Arc::clone(&store), links()));
         store.handle.spawn(staging::keep(Arc::clone(&store)));
         if options.sweep {
             store.handle.spawn(sweep::run(Arc::clone(&store)));
@@ -284,6 +319,35 @@ impl Store for Postgres {
             })
         });
         Box::pin(self.read(house))
+    }
+
+    fn pair(&self) -> BoxFuture<'_, Result<Option<uuid::Uuid>, StoreError>> {
+        let pair = Work::new((), |link, ()| {
+            Box::pin(async move {
+                let row = link.one("SELECT pair FROM house", &[]).await?;
+                let absent = || StoreError::Damaged { what: "the house has no id".to_owned() };
+                get(&row.ok_or_else(absent)?, 0)
+            })
+        });
+        Box::pin(self.read(pair))
+    }
+
+    fn set_pair(&self, pair: uuid::Uuid) -> BoxFuture<'_, Result<(), StoreError>> {
+        let set = Work::new(pair, |link, pair| {
+            Box::pin(async move {
+                link.execute("UPDATE house SET pair = $1", &[pair]).await?;
+                Ok(())
+            })
+        });
+        Box::pin(async move { self.on_runtime(|base| async move { base.change(&set.again()).await }).await })
+    }
+
+    fn trouble(&self) -> Option<ServerTrouble> {
+        self.trouble.current()
+    }
+
+    fn set_stop_key(&self, key: [u8; 32]) {
+        self.stops.get_or_init(|| StopHasher::new(&key));
     }
 
     fn ledger_log(&self) -> Option<Arc<dyn LedgerLog>> {

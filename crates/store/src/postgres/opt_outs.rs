@@ -1,7 +1,7 @@
 use super::error::Trouble;
 use super::link::{PgLink, get};
 use super::{Postgres, Work, account, account_no, kept};
-use crate::{OptOut, OptOuts, StoreError};
+use crate::{ForgottenStop, OptOut, OptOutSet, OptOuts, StopHash, StopHasher, StoreError};
 use futures_util::future::BoxFuture;
 use records::{ChannelNumber, Timestamp};
 
@@ -12,8 +12,11 @@ const SET: &str = "INSERT INTO opt_outs (account, channel, address, sender, at) 
      ON CONFLICT (account, channel, address, sender) DO NOTHING";
 const REMOVE: &str =
     "DELETE FROM opt_outs WHERE account = $1 AND channel = $2 AND address = $3 AND sender = $4";
+const FORGOTTEN: &str =
+    "SELECT hash, sender, at FROM forgotten_opt_outs WHERE account = $1 ORDER BY hash, sender";
+const START_AGAIN: &str = "DELETE FROM forgotten_opt_outs WHERE account = $1 AND hash = $2 AND sender = $3";
 
-struct OptOutSet {
+struct OptOutChange {
     account: String,
     channel: i16,
     address: String,
@@ -21,6 +24,8 @@ struct OptOutSet {
     sender: String,
     out: bool,
     now: i64,
+    /// By which a forgotten stop is known.
+    hash: Option<StopHash>,
 }
 
 impl OptOuts for Postgres {
@@ -44,7 +49,8 @@ impl OptOuts for Postgres {
         out: bool,
         now: Timestamp,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        let args = OptOutSet {
+        let args = OptOutChange {
+            hash: self.stop_hasher().map(|hasher| hasher.hash(account, channel, address)),
             account: account.to_owned(),
             channel: i16::from(channel.0),
             address: kept(address),
@@ -69,15 +75,48 @@ impl OptOuts for Postgres {
             Ok(of_all.map(|out| (out.channel, out.address)).collect())
         })
     }
+
+    fn forgotten_stops<'a>(
+        &'a self,
+        account: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<ForgottenStop>, StoreError>> {
+        let list = Work::new(account.to_owned(), |link, account| Box::pin(forgotten(link, account)));
+        Box::pin(self.read(list))
+    }
+
+    fn stop_hasher(&self) -> Option<StopHasher> {
+        self.stops.get().cloned()
+    }
+
+    fn opt_out_set<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<OptOutSet, StoreError>> {
+        Box::pin(crate::stops::set_of(self, account))
+    }
 }
 
-async fn set(link: &PgLink, args: &OptOutSet) -> Result<(), Trouble> {
-    let OptOutSet { channel, address, sender, now, .. } = args;
+async fn forgotten(link: &PgLink, account: &str) -> Result<Vec<ForgottenStop>, Trouble> {
+    let Some(no) = account_no(link, account).await? else { return Ok(Vec::new()) };
+    let damaged = || StoreError::Damaged { what: "a forgotten stop's hash has another length".to_owned() };
+    let stop = |row: &_| -> Result<ForgottenStop, Trouble> {
+        let sender: String = get(row, 1)?;
+        Ok(ForgottenStop {
+            hash: get::<&[u8]>(row, 0)?.try_into().map_err(|_| damaged())?,
+            sender: (!sender.is_empty()).then_some(sender),
+            at: Timestamp(get(row, 2)?),
+        })
+    };
+    link.all(FORGOTTEN, &[&no]).await?.iter().map(stop).collect()
+}
+
+async fn set(link: &PgLink, args: &OptOutChange) -> Result<(), Trouble> {
+    let OptOutChange { channel, address, sender, now, .. } = args;
     let no = account(link, &args.account).await?;
     if args.out {
         link.execute(SET, &[&no, channel, address, sender, now]).await?;
     } else {
         link.execute(REMOVE, &[&no, channel, address, sender]).await?;
+        if let Some(hash) = &args.hash {
+            link.execute(START_AGAIN, &[&no, &hash.as_slice(), sender]).await?;
+        }
     }
     Ok(())
 }

@@ -1,6 +1,9 @@
 use super::error::Trouble;
 use super::link::{Params, PgLink, get};
-use super::{Postgres, Work, account_locked, account_no, as_i64, as_limit, as_u64, scan, staging};
+use super::{
+    Postgres, Work, account_locked, account_no, as_i64, as_limit, as_u64, attributes, scan, staging,
+};
+use crate::attributes::FoundAttributes;
 use crate::visible::Visible;
 use crate::{ImportNo, Recipients, StoreError};
 use futures_util::future::BoxFuture;
@@ -80,9 +83,11 @@ impl Recipients for Postgres {
                 return staging::put_many(self, account, recipients).await;
             }
             let rows: Vec<Person> = recipients.iter().map(Person::of).collect();
-            let put = Work::new((account.to_owned(), rows), |link, (account, rows)| {
+            let args = (account.to_owned(), rows, FoundAttributes::of(&recipients));
+            let put = Work::new(args, |link, (account, rows, noted)| {
                 Box::pin(async move {
                     let no = account_locked(link, account).await?;
+                    attributes::note(link, no, noted).await?;
                     put(link, no, rows).await
                 })
             });
@@ -96,13 +101,18 @@ impl Recipients for Postgres {
         recipient: Recipient,
         version: u64,
     ) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
-        let args = (account.to_owned(), [Person::of(&recipient)], as_i64(version));
-        let replace = Work::new(args, |link, (account, row, version)| {
+        let noted = FoundAttributes::of(std::slice::from_ref(&recipient));
+        let args = (account.to_owned(), [Person::of(&recipient)], noted, as_i64(version));
+        let replace = Work::new(args, |link, (account, row, noted, version)| {
             Box::pin(async move {
                 let no = account_locked(link, account).await?;
                 let now = link.one(FIND, &[&no, &row[0].id]).await?;
                 let now: Option<i64> = now.map(|row| get(&row, 0)).transpose()?;
-                if now == Some(*version) { Ok(put(link, no, row).await?.pop()) } else { Ok(None) }
+                if now != Some(*version) {
+                    return Ok(None);
+                }
+                attributes::note(link, no, noted).await?;
+                Ok(put(link, no, row).await?.pop())
             })
         });
         Box::pin(self.write(replace))
@@ -200,6 +210,39 @@ impl Recipients for Postgres {
             })
         });
         Box::pin(self.snapshot(count))
+    }
+
+    fn attribute_witnesses<'a>(
+        &'a self,
+        account: &'a str,
+        names: &'a [String],
+    ) -> BoxFuture<'a, Result<Vec<(String, String)>, StoreError>> {
+        let find = Work::new((account.to_owned(), names.to_vec()), |link, (account, names)| {
+            Box::pin(attributes::witnesses(link, account, names))
+        });
+        Box::pin(self.read(find))
+    }
+
+    fn note_attributes<'a>(
+        &'a self,
+        account: &'a str,
+        witnesses: Vec<(String, String)>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let note = Work::new((account.to_owned(), witnesses), |link, (account, witnesses)| {
+            Box::pin(attributes::replace(link, account, witnesses))
+        });
+        Box::pin(self.write(note.again()))
+    }
+
+    fn attribute_names<'a>(
+        &'a self,
+        account: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<String>, StoreError>> {
+        let find = Work::new((account.to_owned(), limit), |link, (account, limit)| {
+            Box::pin(attributes::names(link, account, *limit))
+        });
+        Box::pin(self.read(find))
     }
 
     fn scan_recipients(

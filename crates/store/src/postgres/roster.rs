@@ -177,7 +177,7 @@ pub(super) async fn remove_some(link: &PgLink, no: i64) -> Result<bool, Trouble>
     Ok(link.execute(sql, &[&first, &last, &as_limit(REMOVED_BLOCKS_MAX)]).await? > 0)
 }
 
-fn place(no: AlertNo, endpoint: EndpointNo) -> i64 {
+pub(super) fn place(no: AlertNo, endpoint: EndpointNo) -> i64 {
     // Alert numbers are dense: 2^31 of them are out of reach.
     as_i64((no.0 << ENDPOINT_BITS) | u64::from(endpoint.0))
 }

@@ -8,6 +8,7 @@ use super::error::Trouble;
 use super::link::{PgLink, get};
 use super::recipients::{Person, copy, copy_memberships};
 use super::{Base, Postgres, Work, account, as_i64, as_u64, lock_account};
+use crate::attributes::FoundAttributes;
 use crate::spool::{Merge, Spool};
 use crate::staged::{Staged, not_staged};
 use crate::{Fence, ImportNo, StoreError};
@@ -130,6 +131,8 @@ enum Slice {
     People(Vec<Person>),
     /// Group and id of each.
     Memberships(Vec<(String, String)>),
+    /// Names of attributes, with a recipient of each.
+    Attributes(Vec<(String, String)>),
 }
 
 struct Write {
@@ -163,7 +166,7 @@ impl Base {
                     rows += people.len() as u64;
                     people.len()
                 }
-                Slice::Memberships(memberships) => memberships.len(),
+                Slice::Memberships(rows) | Slice::Attributes(rows) => rows.len(),
             };
             let write = Work::new(Write { import, slice }, |link, args| Box::pin(write(link, args)));
             self.change(&write.behind(fence.cloned())).await?;
@@ -187,9 +190,14 @@ impl Base {
 fn sort(spool: Spool, memberships: PathBuf, slices: &mpsc::Sender<Slice>) -> Result<(), StoreError> {
     let mut spooled = Spool::new(memberships);
     let mut people = Vec::with_capacity(SLICE_ROWS_MAX);
+    let mut attributes = FoundAttributes::default();
     let mut merge: Merge = spool.merge()?;
     while let Some((id, body)) = merge.next()? {
-        let groups = Recipient::decode(&body)?.groups;
+        let person = Recipient::decode(&body)?;
+        if attributes.take(&person) {
+            give(slices, Slice::Attributes(attributes.drain()))?;
+        }
+        let groups = person.groups;
         for group in &groups {
             spooled.push(&[group.as_bytes(), &[KEY_SEPARATOR], &id].concat(), &[])?;
         }
@@ -199,6 +207,7 @@ fn sort(spool: Spool, memberships: PathBuf, slices: &mpsc::Sender<Slice>) -> Res
         }
     }
     give(slices, Slice::People(people))?;
+    give(slices, Slice::Attributes(attributes.drain()))?;
     let mut named = Vec::with_capacity(SLICE_ROWS_MAX);
     let mut merge = spooled.merge()?;
     while let Some((key, _)) = merge.next()? {
@@ -230,6 +239,7 @@ async fn write(link: &PgLink, args: &Write) -> Result<(), Trouble> {
             let named: Vec<(&String, &String)> = named.iter().map(|(group, id)| (group, id)).collect();
             copy_memberships(link, account, generation, &named).await
         }
+        Slice::Attributes(noted) => super::attributes::note(link, account, noted).await,
     }
 }
 

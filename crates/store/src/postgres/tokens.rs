@@ -1,6 +1,6 @@
 use super::error::Trouble;
 use super::link::{Params, PgLink, get};
-use super::{Postgres, Work, account, account_no};
+use super::{Postgres, Work, account, account_no, as_u64};
 use crate::{StoreError, Tokens};
 use futures_util::future::BoxFuture;
 use records::{Timestamp, Token};
@@ -61,6 +61,27 @@ impl Tokens for Postgres {
             })
         });
         Box::pin(self.read(list))
+    }
+
+    fn revocations(&self) -> BoxFuture<'_, Result<u64, StoreError>> {
+        let count = Work::new((), |link, ()| {
+            Box::pin(async move {
+                let row = link.one("SELECT count(*) FROM tokens WHERE revoked IS NOT NULL", &[]).await?;
+                let count: Option<i64> = row.map(|row| get(&row, 0)).transpose()?;
+                Ok(as_u64(count.unwrap_or(0)))
+            })
+        });
+        Box::pin(self.read(count))
+    }
+
+    fn revoked_of(&self, ids: Vec<String>) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
+        let find = Work::new(ids, |link, ids| {
+            Box::pin(async move {
+                let sql = "SELECT id FROM tokens WHERE id = ANY($1) AND revoked IS NOT NULL";
+                link.all(sql, &[ids]).await?.iter().map(|row| get(row, 0)).collect()
+            })
+        });
+        Box::pin(self.read(find))
     }
 
     fn revoke_token<'a>(&'a self, id: &'a str, now: Timestamp) -> BoxFuture<'a, Result<bool, StoreError>> {

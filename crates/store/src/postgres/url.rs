@@ -13,7 +13,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::AbortHandle;
-use tokio_postgres::config::{SslMode, TargetSessionAttrs};
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 use tokio_postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -23,6 +23,8 @@ const SILENCE_MAX: Duration = Duration::from_secs(20);
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(15);
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
 const KEEPALIVES: u32 = 3;
+/// Where a server listens by default.
+const PORT: u16 = 5_432;
 /// What others see of us in `pg_stat_activity`.
 const APPLICATION: &str = "campanile";
 
@@ -70,6 +72,22 @@ impl PgServer {
         });
         let tls = tls.map(ClientTls::config).transpose()?.map(MakeRustlsConnect::new);
         Ok(PgServer { config, tls })
+    }
+
+    /// `host:port,host:port/database`: the server without who we are to it.
+    pub(super) fn name(&self) -> String {
+        let ports = self.config.get_ports();
+        let host = |(n, host): (usize, &Host)| {
+            let port = ports.get(n).or(ports.first()).copied().unwrap_or(PORT);
+            match host {
+                Host::Tcp(name) if name.contains(':') => format!("[{name}]:{port}"),
+                Host::Tcp(name) => format!("{name}:{port}"),
+                Host::Unix(folder) => folder.display().to_string(),
+            }
+        };
+        let hosts: Vec<String> = self.config.get_hosts().iter().enumerate().map(host).collect();
+        let database = self.config.get_dbname().or(self.config.get_user()).unwrap_or_default();
+        format!("{}/{database}", hosts.join(","))
     }
 
     /// Connects, and spawns what moves octets.
@@ -312,5 +330,18 @@ mod tests {
         let config = config.unwrap();
         assert_eq!((config.get_hosts().len(), config.get_ssl_mode()), (2, SslMode::Require));
         assert_eq!(config.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
+    }
+
+    #[test]
+    fn a_server_is_named_without_who_we_are_to_it() {
+        let cases = [
+            ("postgres://u:secret@db.example:5433/d?sslmode=disable", "db.example:5433/d"),
+            ("postgres://u:secret@a,b:5433/d", "a:5432,b:5433/d"),
+            ("postgres://u:secret@[::1]", "[::1]:5432/u"),
+        ];
+        for (url, name) in cases {
+            let Ok(server) = PgServer::parse(url, &PostgresOptions::default()) else { panic!("{url}") };
+            assert_eq!(server.name(), name);
+        }
     }
 }

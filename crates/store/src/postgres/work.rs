@@ -2,9 +2,11 @@
 
 use super::Base;
 use super::error::Trouble;
-use super::link::{PgLink, Pool, lend};
+use super::link::{ALL_BUSY, PgLink, Pool, lend};
+use super::watch::DISK_FULL;
 use crate::{Fence, StoreError};
 use futures_util::future::BoxFuture;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -13,6 +15,8 @@ const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// A transaction is undone within this, or its connection given up.
 const UNDONE_WITHIN: Duration = Duration::from_secs(5);
+/// A connection comes within this where the server has been away for long.
+const KNOWN_AWAY_WITHIN: Duration = Duration::from_secs(1);
 const WRITE: &str = "BEGIN";
 pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
@@ -88,18 +92,28 @@ impl Base {
         begin: Option<&'static str>,
         work: &Work<A, T>,
     ) -> Result<T, StoreError> {
-        let until = Instant::now() + self.patience;
+        let until = Instant::now() + self.patience_left();
         let mut pause = PAUSE_MIN;
-        loop {
+        for tried in 0_u32.. {
             let failed = match self.attempt(pool, begin, work).await {
                 Ok(value) => return Ok(value),
                 Err(failed) => failed,
             };
             let why = match failed.trouble {
-                Trouble::Refused(error) => return Err(error),
+                Trouble::Refused(error) => {
+                    if error == StoreError::DiskFull {
+                        self.is_full.store(true, Ordering::Relaxed);
+                        self.meets(DISK_FULL);
+                    }
+                    return Err(error);
+                }
                 Trouble::Lost(why) => {
                     // The others of the pool are most likely gone the same way.
                     pool.retain(|_, _| false);
+                    // One connection may end without a server's fault.
+                    if tried > 0 && why != ALL_BUSY {
+                        self.meets(&why);
+                    }
                     why
                 }
                 Trouble::Undone(why) => why,
@@ -110,6 +124,7 @@ impl Base {
             sleep(pause).await;
             pause = (pause * 2).min(PAUSE_MAX);
         }
+        Err(StoreError::Closed)
     }
 
     async fn attempt<A, T>(
@@ -118,7 +133,14 @@ impl Base {
         begin: Option<&'static str>,
         work: &Work<A, T>,
     ) -> Result<T, FailedAttempt> {
-        let link = lend(pool).await?;
+        let link = if self.is_long_away() {
+            // Nobody waits for a connection that most likely does not come.
+            timeout(KNOWN_AWAY_WITHIN, lend(pool)).await.unwrap_or_else(|_| {
+                Err(Trouble::Lost(format!("no answer within {} s", KNOWN_AWAY_WITHIN.as_secs())))
+            })?
+        } else {
+            lend(pool).await?
+        };
         let Some(begin) = begin else {
             return self.bounded(&link, (work.run)(&link, &work.args)).await.map_err(FailedAttempt::from);
         };

@@ -1,9 +1,10 @@
 use super::{JobStep, Lane, Sqlite, Tx, account_no, as_i64, as_limit, as_u64, roster};
 use crate::alerts::{KEY_KEPT_S, OLD_KEYS_REMOVED, class, state_named, to_json};
-use crate::{Accepted, Alerts, IdempotencyKey, StoreError};
+use crate::{Accepted, Act, Alerts, IdempotencyKey, StoreError};
 use futures_util::future::BoxFuture;
 use records::{Alert, AlertId, AlertNo, AlertState, EndpointNo, Mode, Origin, RosterBlock, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
+use std::sync::atomic::Ordering;
 
 /// Columns of an alert, in the order `alert` reads them.
 const COLUMNS: &str = "alerts.no, alerts.id, (SELECT accounts.id FROM accounts WHERE accounts.no = alerts.account), \
@@ -18,7 +19,30 @@ impl Alerts for Sqlite {
         Box::pin(async move {
             let request = to_json(&alert.request)?;
             let origin = to_json(&alert.origin)?;
-            self.write(move |tx| accept(tx, &alert, &request, &origin, key.as_ref())).await
+            let kept_s = self.named_kept_s.load(Ordering::Relaxed);
+            self.write(move |tx| accept(tx, (&alert, kept_s), &request, &origin, key.as_ref())).await
+        })
+    }
+
+    fn accept_noted_alert<'a>(
+        &'a self,
+        alert: Alert,
+        key: Option<IdempotencyKey>,
+        act: Act,
+    ) -> BoxFuture<'a, Result<Accepted, StoreError>> {
+        Box::pin(async move {
+            let request = to_json(&alert.request)?;
+            let origin = to_json(&alert.origin)?;
+            let kept_s = self.named_kept_s.load(Ordering::Relaxed);
+            let act = Act { object: alert.id.to_string(), ..act };
+            let both = move |tx: &Tx<'_>| {
+                let accepted = accept(tx, (&alert, kept_s), &request, &origin, key.as_ref())?;
+                if let Accepted::New(_) = &accepted {
+                    super::audit::note(tx, &act)?;
+                }
+                Ok(accepted)
+            };
+            self.write(both).await
         })
     }
 
@@ -231,16 +255,17 @@ impl Alerts for Sqlite {
     }
 }
 
+/// `kept_s`: how long the files are kept that it names.
 fn accept(
     tx: &Tx<'_>,
-    alert: &Alert,
+    (alert, kept_s): (&Alert, i64),
     request: &str,
     origin: &str,
     key: Option<&IdempotencyKey>,
 ) -> Result<Accepted, StoreError> {
     let account = tx.account(&alert.account)?;
     if let Some(key) = key
-        && let Some(earlier) = earlier(tx, account, key, alert.created)?
+        && let Some(earlier) = earlier(tx, account, key, alert)?
     {
         return Ok(earlier);
     }
@@ -269,8 +294,9 @@ fn accept(
     ))?;
     let no = tx.last_insert_rowid();
     if let Some(key) = key {
-        keep_key(tx, account, key, no, alert.created)?;
+        keep_key(tx, account, key, no, alert)?;
     }
+    super::attachments::name(tx, account, alert, kept_s)?;
     Ok(Accepted::New(Alert { no: AlertNo(as_u64(no)), ..alert.clone() }))
 }
 
@@ -278,13 +304,14 @@ fn earlier(
     tx: &Tx<'_>,
     account: i64,
     key: &IdempotencyKey,
-    now: Timestamp,
+    alert: &Alert,
 ) -> Result<Option<Accepted>, StoreError> {
     let known = tx
         .prepare_cached(
-            "SELECT alert, body_hash FROM idempotency_keys WHERE account = ?1 AND key = ?2 AND created > ?3",
+            "SELECT alert, body_hash FROM idempotency_keys \
+             WHERE account = ?1 AND token = ?2 AND key = ?3 AND created > ?4",
         )?
-        .query_row((account, &key.key, now.plus_s(-KEY_KEPT_S).0), |row| {
+        .query_row((account, key.token(alert), &key.key, alert.created.plus_s(-KEY_KEPT_S).0), |row| {
             Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?))
         })
         .optional()?;
@@ -299,18 +326,19 @@ fn keep_key(
     tx: &Tx<'_>,
     account: i64,
     key: &IdempotencyKey,
-    alert: i64,
-    now: Timestamp,
+    no: i64,
+    alert: &Alert,
 ) -> Result<(), StoreError> {
     tx.prepare_cached(
-        "DELETE FROM idempotency_keys WHERE (account, key) IN \
-         (SELECT account, key FROM idempotency_keys WHERE created <= ?1 ORDER BY created LIMIT ?2)",
+        "DELETE FROM idempotency_keys WHERE (account, token, key) IN \
+         (SELECT account, token, key FROM idempotency_keys WHERE created <= ?1 ORDER BY created LIMIT ?2)",
     )?
-    .execute((now.plus_s(-KEY_KEPT_S).0, OLD_KEYS_REMOVED))?;
+    .execute((alert.created.plus_s(-KEY_KEPT_S).0, OLD_KEYS_REMOVED))?;
     tx.prepare_cached(
-        "INSERT OR REPLACE INTO idempotency_keys (account, key, body_hash, alert, created) VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT OR REPLACE INTO idempotency_keys (account, token, key, body_hash, alert, created) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?
-    .execute((account, &key.key, key.body_hash, alert, now.0))?;
+    .execute((account, key.token(alert), &key.key, key.body_hash, no, alert.created.0))?;
     Ok(())
 }
 
@@ -328,7 +356,8 @@ fn state_refused(tx: &Tx<'_>, no: AlertNo, version: u32) -> Result<StoreError, S
 
 /// Children first, the alert itself last: what is interrupted is found again.
 fn remove_slice(tx: &Tx<'_>, no: i64) -> Result<JobStep<()>, StoreError> {
-    if roster::remove_some(tx, no)? || super::deliveries::remove_some(tx, no)? {
+    let roster = super::privacy::overwriting(tx, || roster::remove_some(tx, no))?;
+    if roster || super::deliveries::remove_some(tx, no)? {
         return Ok(JobStep::More);
     }
     for delete in [
@@ -349,7 +378,11 @@ fn one(connection: &Connection, clause: &str, params: impl Params) -> Result<Opt
     Ok(many(connection, clause, params)?.pop())
 }
 
-fn many(connection: &Connection, clause: &str, params: impl Params) -> Result<Vec<Alert>, StoreError> {
+pub(super) fn many(
+    connection: &Connection,
+    clause: &str,
+    params: impl Params,
+) -> Result<Vec<Alert>, StoreError> {
     let mut select = connection.prepare_cached(&format!("SELECT {COLUMNS} FROM alerts {clause}"))?;
     let mut rows = select.query(params)?;
     let mut alerts = Vec::new();

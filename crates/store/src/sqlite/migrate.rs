@@ -1,5 +1,6 @@
 //! Brings a database to this program's form.
 
+use super::attributes;
 use crate::StoreError;
 use rusqlite::Connection;
 
@@ -8,7 +9,14 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_first.sql"),
     include_str!("../../migrations/sqlite/0002_messages.sql"),
     include_str!("../../migrations/sqlite/0003_house.sql"),
+    include_str!("../../migrations/sqlite/0004_audit_chain.sql"),
+    include_str!("../../migrations/sqlite/0005_privacy.sql"),
+    include_str!("../../migrations/sqlite/0006_walls.sql"),
+    include_str!("../../migrations/sqlite/0007_pair.sql"),
+    ATTRIBUTES,
 ];
+/// Its table is filled from the people there are.
+const ATTRIBUTES: &str = include_str!("../../migrations/sqlite/0008_attributes.sql");
 /// Marks a database file as ours: "cmpl".
 const APPLICATION_ID: i64 = 0x636d_706c;
 
@@ -31,13 +39,49 @@ pub(super) fn migrate(connection: &Connection) -> Result<(), StoreError> {
     }
     for (number, sql) in (1..).zip(MIGRATIONS) {
         if number > had {
-            let whole = format!(
-                "BEGIN IMMEDIATE;\n{sql}\nPRAGMA application_id = {APPLICATION_ID};\nPRAGMA user_version = {number};\nCOMMIT;"
-            );
-            connection.execute_batch(&whole).inspect_err(|_| {
+            step(connection, number, sql).inspect_err(|_| {
                 let _ = connection.execute_batch("ROLLBACK"); // there is none if BEGIN failed
             })?;
         }
     }
+    super::audit::begin_chain(connection)
+}
+
+fn step(connection: &Connection, number: i64, sql: &str) -> Result<(), StoreError> {
+    connection.execute_batch(&format!("BEGIN IMMEDIATE;\n{sql}"))?;
+    if sql == ATTRIBUTES {
+        attributes::fill(connection)?;
+    }
+    connection.execute_batch(&format!(
+        "PRAGMA application_id = {APPLICATION_ID};\nPRAGMA user_version = {number};\nCOMMIT;"
+    ))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::person;
+    use records::Recipient;
+
+    #[test]
+    fn a_database_of_an_older_form_knows_the_attributes_of_its_people() {
+        let connection = Connection::open_in_memory().unwrap();
+        let older = MIGRATIONS.iter().position(|sql| *sql == ATTRIBUTES).unwrap();
+        for (number, sql) in (1..).zip(&MIGRATIONS[..older]) {
+            step(&connection, number, sql).unwrap();
+        }
+        let put = "INSERT INTO recipients (account, id, generation, version, body) VALUES (?1, ?2, 0, 1, ?3)";
+        for (account, id, name) in [(1, "a", "ward"), (1, "b", "floor"), (2, "c", "ward")] {
+            let attributes = [(name.to_owned(), "7".to_owned())].into();
+            let body = Recipient { attributes, ..person(id, "") }.encode();
+            connection.execute(put, (account, id, body)).unwrap();
+        }
+        migrate(&connection).unwrap();
+        let select = "SELECT account || name || witness FROM attribute_names ORDER BY 1";
+        let mut select = connection.prepare(select).unwrap();
+        let noted: Vec<String> =
+            select.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        assert_eq!(noted, ["1floorb", "1warda", "2wardc"]);
+    }
 }

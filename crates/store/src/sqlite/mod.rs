@@ -1,6 +1,8 @@
 //! The store in one SQLite file.
 
 mod alerts;
+mod attachments;
+mod attributes;
 mod audit;
 mod deliveries;
 mod groups;
@@ -8,6 +10,7 @@ mod leases;
 mod migrate;
 mod observers;
 mod opt_outs;
+mod privacy;
 mod queue;
 mod readers;
 mod recipients;
@@ -21,8 +24,9 @@ mod visible;
 mod wal;
 mod writer;
 
+use crate::attachments::NAMED_KEPT_S;
 use crate::staged::Staging;
-use crate::{Fence, SharedStore, Store, StoreError};
+use crate::{Fence, SharedStore, StopHasher, Store, StoreError};
 use futures_util::future::BoxFuture;
 use queue::{JobStep, Lane, WriterQueue};
 use readers::Readers;
@@ -30,7 +34,8 @@ use rusqlite::{Connection, OptionalExtension};
 use std::fs::{File, TryLockError};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicI64;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use sweep::Sweep;
@@ -91,6 +96,9 @@ struct SqliteParts {
     sweep: Arc<Sweep>,
     staging: Staging,
     threads: Mutex<Threads>,
+    stops: OnceLock<StopHasher>,
+    /// How long the files of an alert are kept, seconds after it.
+    named_kept_s: AtomicI64,
 }
 
 #[derive(Default)]
@@ -125,7 +133,10 @@ impl Sqlite {
         let staging = Staging::new(path);
         let threads = Mutex::new(threads);
         let (path, opened) = (path.to_owned(), Instant::now());
-        let parts = SqliteParts { path, opened, queue, readers, log, sweep, staging, threads };
+        let stops = OnceLock::new();
+        let named_kept_s = AtomicI64::new(NAMED_KEPT_S);
+        let parts =
+            SqliteParts { path, opened, queue, readers, log, sweep, staging, threads, stops, named_kept_s };
         let store = Sqlite { parts: Arc::new(parts), fence: None };
         if options.sweep {
             store.start_sweep()?;
@@ -215,6 +226,26 @@ impl Store for Sqlite {
             Ok(uuid::Builder::from_random_bytes(id).into_uuid())
         };
         Box::pin(self.read(house))
+    }
+
+    fn pair(&self) -> BoxFuture<'_, Result<Option<uuid::Uuid>, StoreError>> {
+        let pair = |connection: &Connection| {
+            let id = connection
+                .query_row("SELECT pair FROM house", [], |row| row.get::<_, Option<[u8; 16]>>(0))?;
+            Ok(id.map(uuid::Uuid::from_bytes))
+        };
+        Box::pin(self.read(pair))
+    }
+
+    fn set_pair(&self, pair: uuid::Uuid) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(self.write_unfenced(move |tx| {
+            tx.execute("UPDATE house SET pair = ?1", [pair.as_bytes()])?;
+            Ok(())
+        }))
+    }
+
+    fn set_stop_key(&self, key: [u8; 32]) {
+        self.stops.get_or_init(|| StopHasher::new(&key));
     }
 
     fn ledger_log(&self) -> Option<Arc<dyn crate::LedgerLog>> {

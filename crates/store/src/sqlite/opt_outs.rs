@@ -1,5 +1,5 @@
 use super::{Sqlite, Tx, account_no};
-use crate::{OptOut, OptOuts, StoreError};
+use crate::{ForgottenStop, OptOut, OptOutSet, OptOuts, StopHash, StopHasher, StoreError};
 use futures_util::future::BoxFuture;
 use records::{ChannelNumber, Timestamp};
 use rusqlite::Connection;
@@ -14,6 +14,7 @@ impl OptOuts for Sqlite {
         now: Timestamp,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
+            let hash = self.stop_hasher().map(|hasher| hasher.hash(account, channel, address));
             let (account, address) = (account.to_owned(), address.to_owned());
             let set = move |tx: &Tx<'_>| {
                 let account = tx.account(&account)?;
@@ -27,6 +28,7 @@ impl OptOuts for Sqlite {
                         "DELETE FROM opt_outs WHERE account = ?1 AND channel = ?2 AND address = ?3",
                     )?
                     .execute((account, channel.0, &address))?;
+                    start_again(tx, account, hash.as_ref(), "")?;
                 }
                 Ok(())
             };
@@ -44,6 +46,7 @@ impl OptOuts for Sqlite {
         now: Timestamp,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
+            let hash = self.stop_hasher().map(|hasher| hasher.hash(account, channel, address));
             let (account, address, sender) = (account.to_owned(), address.to_owned(), sender.to_owned());
             let set = move |tx: &Tx<'_>| {
                 let account = tx.account(&account)?;
@@ -59,6 +62,7 @@ impl OptOuts for Sqlite {
                          WHERE account = ?1 AND channel = ?2 AND address = ?3 AND sender = ?4",
                     )?
                     .execute((account, channel.0, &address, &sender))?;
+                    start_again(tx, account, hash.as_ref(), &sender)?;
                 }
                 Ok(())
             };
@@ -112,4 +116,43 @@ impl OptOuts for Sqlite {
             self.read(list).await
         })
     }
+
+    fn forgotten_stops<'a>(
+        &'a self,
+        account: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<ForgottenStop>, StoreError>> {
+        let account = account.to_owned();
+        let list = move |connection: &Connection| {
+            let Some(account) = account_no(connection, &account)? else { return Ok(Vec::new()) };
+            let mut select = connection.prepare_cached(
+                "SELECT hash, sender, at FROM forgotten_opt_outs WHERE account = ?1 ORDER BY hash, sender",
+            )?;
+            let rows = select.query_map([account], |row| {
+                let sender: String = row.get(1)?;
+                Ok(ForgottenStop {
+                    hash: row.get(0)?,
+                    sender: (!sender.is_empty()).then_some(sender),
+                    at: Timestamp(row.get(2)?),
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        };
+        Box::pin(self.read(list))
+    }
+
+    fn stop_hasher(&self) -> Option<StopHasher> {
+        self.stops.get().cloned()
+    }
+
+    fn opt_out_set<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<OptOutSet, StoreError>> {
+        Box::pin(crate::stops::set_of(self, account))
+    }
+}
+
+/// Who was forgotten after a stop wants messages again.
+fn start_again(tx: &Tx<'_>, account: i64, hash: Option<&StopHash>, sender: &str) -> Result<(), StoreError> {
+    let Some(hash) = hash else { return Ok(()) };
+    tx.prepare_cached("DELETE FROM forgotten_opt_outs WHERE account = ?1 AND hash = ?2 AND sender = ?3")?
+        .execute((account, hash, sender))?;
+    Ok(())
 }

@@ -1,5 +1,6 @@
 use super::visible::{self, Visible, walk};
-use super::{Sqlite, Tx, account_no, as_limit, as_u64, staging};
+use super::{Sqlite, Tx, account_no, as_limit, as_u64, attributes, staging};
+use crate::attributes::FoundAttributes;
 use crate::{ImportNo, Recipients, StoreError};
 use futures_util::future::BoxFuture;
 use records::{Recipient, Timestamp};
@@ -22,7 +23,8 @@ impl Recipients for Sqlite {
             }
             let account = account.to_owned();
             let rows: Vec<RecipientRow> = recipients.iter().map(RecipientRow::of).collect();
-            self.write(move |tx| put(tx, &account, &rows)).await
+            let attributes = FoundAttributes::of(&recipients);
+            self.write(move |tx| put(tx, &account, &rows, &attributes)).await
         })
     }
 
@@ -35,12 +37,13 @@ impl Recipients for Sqlite {
         Box::pin(async move {
             let account = account.to_owned();
             let row = RecipientRow::of(&recipient);
+            let attributes = FoundAttributes::of(std::slice::from_ref(&recipient));
             let replace = move |tx: &Tx<'_>| {
                 let no = tx.account(&account)?;
                 let visible = visible::load(tx, no)?;
                 match visible::find(tx, &visible, no, &row.id)? {
                     Some((now, _)) if as_u64(now) == version => {
-                        Ok(put(tx, &account, std::slice::from_ref(&row))?.pop())
+                        Ok(put(tx, &account, std::slice::from_ref(&row), &attributes)?.pop())
                     }
                     _ => Ok(None),
                 }
@@ -164,6 +167,39 @@ impl Recipients for Sqlite {
         })
     }
 
+    fn attribute_witnesses<'a>(
+        &'a self,
+        account: &'a str,
+        names: &'a [String],
+    ) -> BoxFuture<'a, Result<Vec<(String, String)>, StoreError>> {
+        Box::pin(async move {
+            let (account, names) = (account.to_owned(), names.to_vec());
+            self.read(move |connection| attributes::witnesses(connection, &account, names)).await
+        })
+    }
+
+    fn note_attributes<'a>(
+        &'a self,
+        account: &'a str,
+        witnesses: Vec<(String, String)>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let account = account.to_owned();
+            self.write(move |tx| attributes::replace(tx, &account, &witnesses)).await
+        })
+    }
+
+    fn attribute_names<'a>(
+        &'a self,
+        account: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<String>, StoreError>> {
+        Box::pin(async move {
+            let account = account.to_owned();
+            self.read(move |connection| attributes::names(connection, &account, limit)).await
+        })
+    }
+
     fn scan_recipients(
         &self,
         account: &str,
@@ -226,8 +262,13 @@ impl RecipientRow {
     }
 }
 
-/// Puts rows in place of whatever is visible under their ids.
-fn put(tx: &Tx<'_>, account: &str, rows: &[RecipientRow]) -> Result<Vec<u64>, StoreError> {
+/// Puts rows in place of whatever is visible under their ids, and notes the names of their attributes.
+fn put(
+    tx: &Tx<'_>,
+    account: &str,
+    rows: &[RecipientRow],
+    attributes: &[(String, String)],
+) -> Result<Vec<u64>, StoreError> {
     let no = tx.account(account)?;
     let visible = visible::load(tx, no)?;
     let last = tx.raise_version(rows.len())?;
@@ -236,6 +277,7 @@ fn put(tx: &Tx<'_>, account: &str, rows: &[RecipientRow]) -> Result<Vec<u64>, St
         remove_visible(tx, &visible, no, &row.id)?;
         insert(tx, no, 0, version, row)?;
     }
+    attributes.iter().try_for_each(|noted| attributes::note(tx, no, noted))?;
     Ok((first..=last).map(as_u64).collect())
 }
 

@@ -150,7 +150,7 @@ pub(super) fn remove_some(tx: &Tx<'_>, no: i64) -> Result<bool, StoreError> {
     Ok(removed > 0)
 }
 
-fn place(no: AlertNo, endpoint: EndpointNo) -> i64 {
+pub(super) fn place(no: AlertNo, endpoint: EndpointNo) -> i64 {
     // Alert numbers are dense: 2^31 of them are out of reach.
     as_i64((no.0 << ENDPOINT_BITS) | u64::from(endpoint.0))
 }

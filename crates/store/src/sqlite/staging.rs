@@ -8,6 +8,7 @@
 use super::recipients::{RecipientRow, insert};
 use super::visible::{ABANDONED, PUBLISHED, STAGING};
 use super::{JobStep, Lane, Sqlite, Tx, WriterQueue, as_i64, as_u64, leases};
+use crate::attributes::FoundAttributes;
 use crate::spool::{Merge, Spool};
 use crate::staged::not_staged;
 use crate::{Fence, ImportNo, Recipients, StoreError};
@@ -125,6 +126,7 @@ impl Writing<'_> {
     /// Writes the recipients in slices, and spools the groups they name. How many they were.
     fn recipients(&self, mut merge: Merge, memberships: &mut Spool) -> Result<u64, StoreError> {
         let mut rows: Vec<RecipientRow> = Vec::with_capacity(SLICE_ROWS_MAX);
+        let mut attributes = FoundAttributes::default();
         let mut count = 0;
         loop {
             let next = merge.next()?;
@@ -134,12 +136,23 @@ impl Writing<'_> {
                     insert(tx, account, generation, version, row)
                 })?;
             }
-            let Some((id, body)) = next else { return Ok(count as u64) };
-            for group in Recipient::decode(&body)?.groups {
+            let Some((id, body)) = next else {
+                self.attributes(attributes.drain())?;
+                return Ok(count as u64);
+            };
+            let person = Recipient::decode(&body)?;
+            if attributes.take(&person) {
+                self.attributes(attributes.drain())?;
+            }
+            for group in person.groups {
                 memberships.push(&[group.as_bytes(), &[KEY_SEPARATOR], &id].concat(), &[])?;
             }
             rows.push(RecipientRow { id: text(id)?, groups: Vec::new(), body });
         }
+    }
+
+    fn attributes(&self, noted: Vec<(String, String)>) -> Result<(), StoreError> {
+        self.slice(noted, |tx, account, _, _, noted| super::attributes::note(tx, account, noted))
     }
 
     fn memberships(&self, mut merge: Merge) -> Result<(), StoreError> {

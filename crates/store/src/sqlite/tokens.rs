@@ -1,4 +1,4 @@
-use super::{Sqlite, Tx, account_no};
+use super::{Sqlite, Tx, account_no, as_u64};
 use crate::{StoreError, Tokens};
 use futures_util::future::BoxFuture;
 use records::{Timestamp, Token};
@@ -41,6 +41,28 @@ impl Tokens for Sqlite {
             };
             self.read(list).await
         })
+    }
+
+    fn revocations(&self) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Box::pin(self.read(|connection| {
+            let mut count =
+                connection.prepare_cached("SELECT count(*) FROM tokens WHERE revoked IS NOT NULL")?;
+            Ok(as_u64(count.query_row([], |row| row.get(0))?))
+        }))
+    }
+
+    fn revoked_of(&self, ids: Vec<String>) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
+        Box::pin(self.read(move |connection| {
+            let sql = "SELECT 1 FROM tokens WHERE id = ?1 AND revoked IS NOT NULL";
+            let mut select = connection.prepare_cached(sql)?;
+            let mut revoked = Vec::new();
+            for id in &ids {
+                if select.exists([id])? {
+                    revoked.push(id.clone());
+                }
+            }
+            Ok(revoked)
+        }))
     }
 
     fn revoke_token<'a>(&'a self, id: &'a str, now: Timestamp) -> BoxFuture<'a, Result<bool, StoreError>> {

@@ -83,6 +83,8 @@ pub(super) fn connect(path: &Path, options: &SqliteOptions) -> Result<Connection
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    // What is deleted is overwritten where that costs no page more; see `privacy::overwriting`.
+    connection.query_row("PRAGMA secure_delete = FAST", [], |_| Ok(()))?;
     if let Some(pages) = options.pages_max {
         connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
     }

@@ -14,6 +14,8 @@ const TIME_CONSTANT: Duration = Duration::from_millis(150);
 /// A period teaches only if its threads were busy for this part of it: a few wake-ups cost other than a
 /// stream.
 const BUSY_PART: f64 = 0.1;
+/// A thread that runs, or waits for a CPU, for less of its time than this has time to spare.
+const SPARE_PART: f64 = 0.75;
 /// Less was sent than asked for in so many periods running: no stall that has passed.
 const SHORT_PERIODS: u32 = 3;
 /// A thread that cannot keep up though it seems to have time costs more than it tells: that is believed for
@@ -115,12 +117,20 @@ impl Costs {
 /// Seconds in which threads that are short did nothing for it. Where they had no CPU for at least as much of
 /// the time as is missing of the packets, that is all there is to explain; otherwise they are not believed
 /// that they waited.
+///
+/// Who was kept from a CPU and yet had time to spare has room for all its packets: it was late, and gave up
+/// what came due meanwhile. Another thread would be kept from its CPU as well, so nothing is lost that one
+/// could do.
 fn lost_s(threads: &[SenderReport], sum: &Sum, running_s: f64) -> f64 {
     let seconds =
         |of: fn(&SenderReport) -> Duration| threads.iter().map(|one| of(one).as_secs_f64()).sum::<f64>();
     let (wall_s, ready_s) = (seconds(|report| report.wall), seconds(|report| report.ready));
     let missing = 1.0 - sum.sent / sum.asked;
-    if ready_s >= wall_s * missing { ready_s } else { wall_s - running_s }
+    match () {
+        () if ready_s < wall_s * missing => wall_s - running_s,
+        () if running_s + ready_s < wall_s * SPARE_PART => 0.0,
+        () => ready_s,
+    }
 }
 
 /// Of a thread's time, what it sent in and had a CPU for: it spins while it waits, so it may have had more of
@@ -227,12 +237,25 @@ mod tests {
             costs.learn(t + PERIOD * period, &[kept], &Sum::of(&[kept]), true);
         }
         let capacity = costs.capacity(Rung::Send, 1);
-        assert!((130_000.0..150_000.0).contains(&capacity), "{capacity}");
+        assert!((260_000.0..300_000.0).contains(&capacity), "it has time to spare: {capacity}");
         for period in 10..13 {
             costs.learn(t + PERIOD * period, &[short], &Sum::of(&[short]), true);
         }
         let doubted = costs.capacity(Rung::Send, 1);
         assert!(doubted < capacity / 3.0, "a thread that nothing kept from its CPU: {doubted}");
+    }
+
+    #[test]
+    fn who_has_no_time_to_spare_beside_others_is_doubted_by_what_it_had_no_cpu_for() {
+        let (mut costs, t) = (Costs::new(), Instant::now());
+        // It sends for half of the time and is kept from its CPU for the other half.
+        let kept = report(Rung::Send, 1, 0.5, 14_286);
+        let kept = SenderReport { asked: 16_000.0, ready: kept.wall / 2, ..kept };
+        for period in 0..5 {
+            costs.learn(t + PERIOD * period, &[kept], &Sum::of(&[kept]), true);
+        }
+        let capacity = costs.capacity(Rung::Send, 1);
+        assert!((130_000.0..150_000.0).contains(&capacity), "{capacity}");
     }
 
     #[test]

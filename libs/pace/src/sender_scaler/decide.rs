@@ -215,7 +215,9 @@ impl SenderScaler {
         if change.is_some() {
             self.lag.set_target(lag_s);
         }
-        change == Some(Change::Up) && sum.busy_s > 0.5 * sum.wall_s * f64::from(sum.threads)
+        // What they had no CPU for is no work of theirs.
+        let working_s = sum.busy_s - sum.ready_s;
+        change == Some(Change::Up) && working_s > 0.5 * sum.wall_s * f64::from(sum.threads)
     }
 }
 

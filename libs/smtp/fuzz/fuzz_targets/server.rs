@@ -1,5 +1,5 @@
 //! Any octets of a client, cut anywhere: mails for addresses of the policy alone, one at a time, whole lines
-//! out, nothing after the end.
+//! out, nothing after the end, and no line end alone in a mail.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let limits =
         SessionLimits { mail_octets_max: 100, recipients_max: 3, errors_max: 50, ..SessionLimits::default() };
-    let options = ServerOptions { hostname: "x".to_owned(), software: "fuzz", limits };
+    let options = ServerOptions { hostname: "x".to_owned(), software: "fuzz", start_tls: choices & 2 != 0, limits };
     let mut now = Instant::now();
     let mut server = SmtpServer::new(options, Boxes, now);
     if choices & 1 != 0 {
@@ -38,10 +38,19 @@ fuzz_target!(|bytes: &[u8]| {
         if server.wants_input() || was_finished {
             server.handle_input(now, piece);
         }
-        if let Some(SmtpServerEvent::Mail(mail)) = server.poll_event() {
-            assert!((1..=3).contains(&mail.recipients.len()) && mail.octets.len() <= 100);
-            assert!(server.poll_event().is_none() && !server.wants_input());
-            server.finish_mail(now, Disposition::Accepted);
+        match server.poll_event() {
+            Some(SmtpServerEvent::Mail(mail)) => {
+                assert!((1..=3).contains(&mail.recipients.len()) && mail.octets.len() <= 100);
+                let lines = String::from_utf8_lossy(&mail.octets).replace("\r\n", "");
+                assert!(!lines.contains(['\r', '\n']));
+                assert!(server.poll_event().is_none() && !server.wants_input());
+                server.finish_mail(now, Disposition::Accepted);
+            }
+            Some(SmtpServerEvent::StartTls) => {
+                assert!(choices & 2 != 0 && !server.wants_input());
+                server.start_tls(now);
+            }
+            None => {}
         }
         let before = out.len();
         server.poll_transmit(&mut out);

@@ -28,6 +28,8 @@ pub enum SmtpCommand<'a> {
     Rset,
     /// `NOOP`.
     Noop,
+    /// `STARTTLS` (RFC 3207).
+    StartTls,
     /// `VRFY` or `EXPN`.
     Verify,
     /// `QUIT`.
@@ -65,6 +67,8 @@ impl<'a> SmtpCommand<'a> {
             "DATA" => Ok(SmtpCommand::Data),
             "RSET" => Ok(SmtpCommand::Rset),
             "NOOP" => Ok(SmtpCommand::Noop),
+            "STARTTLS" if rest.is_empty() => Ok(SmtpCommand::StartTls),
+            "STARTTLS" => Err(CommandError(replies::NO_PARAMETER)),
             "VRFY" | "EXPN" => Ok(SmtpCommand::Verify),
             "QUIT" => Ok(SmtpCommand::Quit),
             _ => Err(UNKNOWN),
@@ -131,7 +135,8 @@ mod tests {
             ("RCPT TO:<a@b.se> NOTIFY=NEVER", Err(PARAMETER)),
             ("MAIL FROM:<a@b.se> SIZE=many", Err(CommandError(replies::NO_SIZE))),
             ("MAIL FROM:<a@b.se> AUTH=<>", Err(PARAMETER)),
-            ("STARTTLS", Err(UNKNOWN)),
+            ("StartTLS", Ok(SmtpCommand::StartTls)),
+            ("STARTTLS now", Err(CommandError(replies::NO_PARAMETER))),
             ("GET / HTTP/1.1", Err(UNKNOWN)),
             ("", Err(UNKNOWN)),
         ] {

@@ -4,8 +4,11 @@
 //! whole mail is an [`SmtpServerEvent`]. Its reply waits for [`SmtpServer::finish_mail`], and no octet behind
 //! it is read before.
 //!
-//! Offered are PIPELINING (RFC 2920), SIZE (RFC 1870), 8BITMIME (RFC 6152), SMTPUTF8 (RFC 6531) and
-//! ENHANCEDSTATUSCODES (RFC 2034); neither STARTTLS nor AUTH.
+//! Offered are PIPELINING (RFC 2920), SIZE (RFC 1870), 8BITMIME (RFC 6152), SMTPUTF8 (RFC 6531),
+//! ENHANCEDSTATUSCODES (RFC 2034) and, where the caller can, STARTTLS (RFC 3207); not AUTH.
+//!
+//! CRLF alone ends a line: a CR or LF that stands alone ends the session, so that no other server can see
+//! commands in what is a message here, or the other way round.
 
 mod command;
 mod replies;
@@ -23,6 +26,7 @@ use std::time::{Duration, Instant};
 pub const COMMAND_OCTETS_MAX: usize = 2048;
 /// Output that waits beyond this stops reading.
 const OUTPUT_OCTETS_MAX: usize = 64 * 1024;
+const CRLF: &[u8] = b"\r\n";
 
 /// Settings of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +35,8 @@ pub struct ServerOptions {
     pub hostname: String,
     /// Product name behind the word ESMTP of the greeting.
     pub software: &'static str,
+    /// STARTTLS is offered: the caller shakes hands when it comes.
+    pub start_tls: bool,
     /// Limits of one session.
     pub limits: SessionLimits,
 }
@@ -91,6 +97,9 @@ pub struct Mail<R> {
 pub enum SmtpServerEvent<R> {
     /// A whole mail came; its reply waits for [`SmtpServer::finish_mail`].
     Mail(Mail<R>),
+    /// STARTTLS came: once the output is written, the caller begins TLS as its server, and calls
+    /// [`SmtpServer::start_tls`]. No octet is read before.
+    StartTls,
 }
 
 /// Result of a mail, for the reply to its end of data.
@@ -111,6 +120,8 @@ enum InputState {
     Data(DataReader),
     /// None are read: the caller has a mail.
     Waiting,
+    /// None are read: the caller shakes hands.
+    StartingTls,
     Finished,
 }
 
@@ -122,6 +133,7 @@ pub struct SmtpServer<P: RecipientPolicy> {
     input: Vec<u8>,
     output: Vec<u8>,
     greeted: bool,
+    is_secured: bool,
     sender: Option<String>,
     recipients: Vec<P::Recipient>,
     errors: u32,
@@ -139,6 +151,7 @@ impl<P: RecipientPolicy> SmtpServer<P> {
             input: Vec::new(),
             output: format!("220 {} ESMTP {}\r\n", options.hostname, options.software).into_bytes(),
             greeted: false,
+            is_secured: false,
             sender: None,
             recipients: Vec::new(),
             errors: 0,
@@ -164,6 +177,20 @@ impl<P: RecipientPolicy> SmtpServer<P> {
         self.read(now);
     }
 
+    /// The handshake after [`SmtpServerEvent::StartTls`] succeeded: the client begins anew, and nothing that
+    /// it said before counts (RFC 3207 §4.2). Without that event it does nothing.
+    pub fn start_tls(&mut self, now: Instant) {
+        if !matches!(self.state, InputState::StartingTls) {
+            return;
+        }
+        self.state = InputState::Commands;
+        self.deadline = now + self.options.limits.command_within;
+        self.input.clear();
+        self.is_secured = true;
+        self.greeted = false;
+        self.reset();
+    }
+
     /// Ends the session with 421: the server is stopping.
     pub fn stop(&mut self) {
         self.end(replies::STOPPING);
@@ -179,7 +206,7 @@ impl<P: RecipientPolicy> SmtpServer<P> {
 
     /// Ends a session that is silent for too long; does nothing before [`SmtpServer::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Instant) {
-        if now >= self.deadline && !matches!(self.state, InputState::Waiting) {
+        if now >= self.deadline && self.poll_timeout().is_some() {
             self.end(replies::TIMED_OUT);
         }
     }
@@ -198,7 +225,7 @@ impl<P: RecipientPolicy> SmtpServer<P> {
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
             InputState::Commands | InputState::Data(_) => Some(self.deadline),
-            InputState::Waiting | InputState::Finished => None,
+            InputState::Waiting | InputState::StartingTls | InputState::Finished => None,
         }
     }
 
@@ -207,8 +234,8 @@ impl<P: RecipientPolicy> SmtpServer<P> {
         self.events.pop_front()
     }
 
-    /// Whether to read from the client: not while it waits for what becomes of a mail, nor while too much
-    /// output waits for it.
+    /// Whether to read from the client: not while it waits for what becomes of a mail or for TLS, nor while
+    /// too much output waits for it.
     pub fn wants_input(&self) -> bool {
         matches!(self.state, InputState::Commands | InputState::Data(_))
             && self.output.len() < OUTPUT_OCTETS_MAX
@@ -233,21 +260,28 @@ impl<P: RecipientPolicy> SmtpServer<P> {
     /// are read now.
     fn read_next(&mut self, rest: &[u8], now: Instant) -> Option<usize> {
         match &mut self.state {
-            InputState::Waiting | InputState::Finished => None,
-            InputState::Commands => match rest.iter().position(|&octet| octet == b'\n') {
-                Some(at) => {
-                    self.handle_line(&rest[..at], now);
-                    Some(at + 1)
+            InputState::Waiting | InputState::StartingTls | InputState::Finished => None,
+            InputState::Commands => match line_end(rest) {
+                LineEnd::At(at) => {
+                    let is_last = rest.len() == at + CRLF.len();
+                    self.handle_line(&rest[..at], is_last, now);
+                    Some(at + CRLF.len())
                 }
-                None if rest.len() > COMMAND_OCTETS_MAX => {
+                LineEnd::Bare => {
+                    self.end(replies::BARE_LINE_END);
+                    None
+                }
+                LineEnd::Missing if rest.len() > COMMAND_OCTETS_MAX => {
                     self.end(replies::LINE_TOO_LONG);
                     None
                 }
-                None => None,
+                LineEnd::Missing => None,
             },
             InputState::Data(reader) => {
                 let (taken, is_over) = reader.take(rest)?;
-                if is_over {
+                if reader.has_bare_line_end {
+                    self.end(replies::BARE_LINE_END);
+                } else if is_over {
                     self.end_of_data(now);
                 }
                 Some(taken)
@@ -255,7 +289,8 @@ impl<P: RecipientPolicy> SmtpServer<P> {
         }
     }
 
-    fn handle_line(&mut self, line: &[u8], now: Instant) {
+    /// `is_last`: nothing stands behind the line yet.
+    fn handle_line(&mut self, line: &[u8], is_last: bool, now: Instant) {
         self.deadline = now + self.options.limits.command_within;
         self.commands += 1;
         if line.len() >= COMMAND_OCTETS_MAX {
@@ -264,7 +299,8 @@ impl<P: RecipientPolicy> SmtpServer<P> {
         if self.commands > self.options.limits.commands_max {
             return self.end(replies::TOO_MANY_COMMANDS);
         }
-        match SmtpCommand::parse(line.strip_suffix(b"\r").unwrap_or(line)) {
+        match SmtpCommand::parse(line) {
+            Ok(SmtpCommand::StartTls) => self.begin_tls(is_last),
             Ok(command) => self.handle_command(command, now),
             Err(CommandError(reply)) => self.reject(reply),
         }
@@ -282,6 +318,7 @@ impl<P: RecipientPolicy> SmtpServer<P> {
                     eight_bit: true,
                     utf8: true,
                     enhanced_codes: true,
+                    start_tls: self.options.start_tls && !self.is_secured,
                     ..Extensions::default()
                 };
                 extensions.push_reply(&mut self.output, &self.options.hostname);
@@ -304,9 +341,27 @@ impl<P: RecipientPolicy> SmtpServer<P> {
                 self.reply(replies::RESET);
             }
             SmtpCommand::Noop => self.reply(replies::NOOP),
+            // Handled with its line.
+            SmtpCommand::StartTls => {}
             SmtpCommand::Verify => self.reply(replies::CANNOT_VERIFY),
             SmtpCommand::Quit => self.end(replies::CLOSING),
         }
+    }
+
+    /// Octets behind the command would be read as if they had come by TLS: the session ends for them.
+    fn begin_tls(&mut self, is_last: bool) {
+        if self.is_secured {
+            return self.reject(replies::TLS_ALREADY);
+        }
+        if !self.options.start_tls {
+            return self.reject(replies::NO_TLS);
+        }
+        if !is_last {
+            return self.end(replies::BEHIND_START_TLS);
+        }
+        self.reply(replies::START_TLS);
+        self.state = InputState::StartingTls;
+        self.events.push_back(SmtpServerEvent::StartTls);
     }
 
     fn mail(&mut self, from: &str, size: u64) {
@@ -376,5 +431,26 @@ impl<P: RecipientPolicy> SmtpServer<P> {
             self.reply(reply);
             self.state = InputState::Finished;
         }
+    }
+}
+
+/// Where the first line of some octets ends.
+enum LineEnd {
+    /// With a CRLF here.
+    At(usize),
+    /// With a CR or LF that stands alone.
+    Bare,
+    /// Not yet.
+    Missing,
+}
+
+fn line_end(octets: &[u8]) -> LineEnd {
+    let Some(at) = octets.iter().position(|octet| matches!(octet, b'\r' | b'\n')) else {
+        return LineEnd::Missing;
+    };
+    match &octets[at..] {
+        [b'\r', b'\n', ..] => LineEnd::At(at),
+        [b'\r'] => LineEnd::Missing,
+        _ => LineEnd::Bare,
     }
 }

@@ -13,6 +13,8 @@ pub const ACCEPTED: &str = "250 2.0.0 taken";
 pub const RESET: &str = "250 2.0.0 forgotten";
 /// To NOOP.
 pub const NOOP: &str = "250 2.0.0 nothing done";
+/// To STARTTLS: the handshake comes next (RFC 3207 §4).
+pub const START_TLS: &str = "220 2.0.0 begin TLS";
 /// To VRFY and EXPN: no address is confirmed (RFC 5321 §3.5.3).
 pub const CANNOT_VERIFY: &str = "252 2.1.5 try and see";
 /// To QUIT.
@@ -36,10 +38,20 @@ pub const TOO_MANY_RECIPIENTS: &str = "452 4.5.3 too many recipients";
 
 /// The line is no command.
 pub const NOT_A_COMMAND: &str = "500 5.5.2 not a command";
+/// A CR or LF that is not part of a CRLF (RFC 5321 §2.3.8), in a command or a message.
+pub const BARE_LINE_END: &str = "500 5.5.2 a line ends with CR LF, and neither stands alone";
 /// A command line is over the limit.
 pub const LINE_TOO_LONG: &str = "500 5.5.2 line too long";
 /// MAIL or RCPT without an address.
 pub const NO_ADDRESS: &str = "501 5.5.4 not an address in angle brackets";
+/// STARTTLS with a parameter (RFC 3207 §4).
+pub const NO_PARAMETER: &str = "501 5.5.4 no parameter may stand there";
+/// STARTTLS where no certificate is.
+pub const NO_TLS: &str = "502 5.5.1 no TLS is offered";
+/// STARTTLS within TLS.
+pub const TLS_ALREADY: &str = "503 5.5.1 this is TLS already";
+/// Octets behind STARTTLS, which somebody between may have put in (RFC 3207 §6).
+pub const BEHIND_START_TLS: &str = "503 5.5.1 nothing may stand behind STARTTLS";
 /// MAIL with a SIZE that is no number.
 pub const NO_SIZE: &str = "501 5.5.4 SIZE is not a number";
 /// MAIL before EHLO.
@@ -70,6 +82,12 @@ mod tests {
             ACCEPTED,
             RESET,
             NOOP,
+            START_TLS,
+            BARE_LINE_END,
+            NO_PARAMETER,
+            NO_TLS,
+            TLS_ALREADY,
+            BEHIND_START_TLS,
             CANNOT_VERIFY,
             CLOSING,
             STOPPING,

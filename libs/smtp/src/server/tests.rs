@@ -27,7 +27,8 @@ impl Session {
     fn new() -> Session {
         let now = Instant::now();
         let limits = SessionLimits { recipients_max: RECIPIENTS_MAX, ..SessionLimits::default() };
-        let options = ServerOptions { hostname: "in.test".to_owned(), software: "Campanile", limits };
+        let options =
+            ServerOptions { hostname: "in.test".to_owned(), software: "Campanile", start_tls: true, limits };
         let mut session = Session { server: SmtpServer::new(options, Boxes, now), now };
         assert_eq!(session.written(), "220 in.test ESMTP Campanile\r\n");
         session
@@ -51,7 +52,10 @@ impl Session {
     }
 
     fn mail(&mut self) -> Option<Mail<u32>> {
-        self.server.poll_event().map(|SmtpServerEvent::Mail(mail)| mail)
+        match self.server.poll_event()? {
+            SmtpServerEvent::Mail(mail) => Some(mail),
+            SmtpServerEvent::StartTls => panic!("no mail, but STARTTLS"),
+        }
     }
 }
 
@@ -180,6 +184,66 @@ fn a_stop_is_announced_once() {
     s.server.stop();
     assert_eq!(s.written(), "421 4.3.2 the service is stopping\r\n");
     assert_eq!(s.receive("NOOP\r\n"), "");
+}
+
+#[test]
+fn after_starttls_the_client_begins_anew() {
+    let mut s = Session::new();
+    assert!(s.receive("EHLO x\r\n").contains("STARTTLS"));
+    s.receive("MAIL FROM:<a@b.test>\r\nRCPT TO:<box+1@in.test>\r\n");
+    assert_eq!(codes(&s.receive("STARTTLS\r\n")), ["220"]);
+    assert_eq!(s.server.poll_event(), Some(SmtpServerEvent::StartTls));
+    assert!(!s.server.wants_input() && s.server.poll_timeout().is_none());
+    // What came in the clear meanwhile is not a word of the client's.
+    assert_eq!(s.receive("MAIL FROM:<evil@x.test>\r\n"), "");
+    s.server.start_tls(s.now);
+    assert_eq!(codes(&s.receive("MAIL FROM:<a@b.test>\r\n")), ["503"], "first EHLO");
+    assert!(!s.receive("EHLO x\r\n").contains("STARTTLS"));
+    assert_eq!(codes(&s.receive("DATA\r\nSTARTTLS\r\n")), ["503", "503"]);
+}
+
+#[test]
+fn octets_behind_starttls_end_the_session_and_without_a_certificate_there_is_none() {
+    for behind in ["MAIL FROM:<evil@x.test>\r\n", "M", "\r\n"] {
+        let mut s = Session::greeted();
+        assert_eq!(
+            s.receive(&format!("STARTTLS\r\n{behind}")),
+            "503 5.5.1 nothing may stand behind STARTTLS\r\n"
+        );
+        assert!(s.server.is_finished() && s.server.poll_event().is_none(), "{behind:?}");
+    }
+    let mut s = Session::greeted();
+    s.server.options.start_tls = false;
+    assert!(!s.receive("EHLO x\r\n").contains("STARTTLS"));
+    assert_eq!(codes(&s.receive("STARTTLS\r\nNOOP\r\n")), ["502", "250"]);
+}
+
+#[test]
+fn a_cr_or_lf_that_stands_alone_ends_the_session() {
+    let envelope = "MAIL FROM:<a@b.test>\r\nRCPT TO:<box+1@in.test>\r\nDATA\r\n";
+    for (before, octets) in [
+        ("", "NOOP\n"),
+        ("", "NOOP\nNOOP\r\n"),
+        ("", "NO\rOP\r\n"),
+        ("", "NOOP\r\r\n"),
+        (envelope, "a\n.\nMAIL FROM:<evil@x.test>\r\n"),
+        (envelope, "a\r\n.\nMAIL FROM:<evil@x.test>\r\n.\r\n"),
+        (envelope, "a\n.\r\nMAIL FROM:<evil@x.test>\r\n.\r\n"),
+        (envelope, "a\r.\rb\r\n.\r\n"),
+        (envelope, "a\r\r\n.\r\n"),
+    ] {
+        let mut s = Session::greeted();
+        s.receive(before);
+        assert_eq!(
+            s.receive(octets),
+            "500 5.5.2 a line ends with CR LF, and neither stands alone\r\n",
+            "{octets:?}"
+        );
+        assert!(s.server.is_finished() && s.mail().is_none(), "{octets:?}");
+    }
+    let mut s = Session::greeted();
+    assert_eq!(s.receive("NOOP\r"), "", "half of a line end");
+    assert_eq!(codes(&s.receive("\nNOOP\r\n")), ["250", "250"]);
 }
 
 const LINES: [&str; 17] = [

@@ -57,7 +57,7 @@ pub struct UdpArgs {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Send to a running receiver on this machine (`campanile udp receive`); stamps are not available then
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = settings::socket_address)]
     server: Option<SocketAddr>,
     /// Rerun the published experiments, with their figures beside ours, and those that they left open
     #[arg(long, conflicts_with = "server")]

@@ -54,7 +54,11 @@ impl ServerProcess {
         let describe = |error: io::Error| format!("cannot start {}: {error}", program.display());
         let address = format!("127.0.0.1:{}", free_port()?);
         let path = folder.join("campanile.toml");
-        let config = format!("[http]\nlisten = \"{address}\"\npublic_url = \"http://{address}\"\n{config}");
+        // Callbacks and reports go to this machine.
+        let config = format!(
+            "[http]\nlisten = \"{address}\"\npublic_url = \"http://{address}\"\n{config}\n\
+             [outbound]\nallow = [\"127.0.0.0/8\"]\n"
+        );
         std::fs::write(&path, config).map_err(describe)?;
         let log = folder.join("server.log");
         let mut command = Command::new(program);

@@ -51,6 +51,7 @@ impl Door {
             bus,
             clock: Arc::new(|| Timestamp(crate::deployment::now_us() as i64)),
             cores,
+            gatekeeper: doors::Gatekeeper::default(),
         };
         let running = doors::smpp::start(config, deps).await.map_err(|error| error.to_string())?;
         let address = running.address().ok_or("the SMPP door listens nowhere")?;

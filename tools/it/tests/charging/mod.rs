@@ -7,6 +7,7 @@ mod asked;
 pub(crate) mod asked_back;
 mod association;
 mod calls;
+mod certificates;
 mod conformance;
 pub(crate) mod connecting;
 mod credit;

@@ -4,8 +4,10 @@
 
 mod cuts;
 mod elsewhere;
+mod faults;
 mod kills;
 mod ledger;
+mod migrate;
 mod pauses;
 mod sharing;
 

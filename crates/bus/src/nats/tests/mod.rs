@@ -2,8 +2,10 @@ use super::*;
 use crate::conformance::{PATIENCE, TestBus};
 use servers::nats::{Cluster, NatsServer};
 
+mod away;
 mod cluster;
 mod credentials;
+mod filling;
 mod old_servers;
 
 mod conformance {

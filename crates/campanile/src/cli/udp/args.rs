@@ -96,14 +96,14 @@ pub(crate) enum RungName {
 #[derive(Debug, Args)]
 pub(crate) struct Send {
     /// Address of the receiver
-    #[arg(value_name = "ADDRESS")]
+    #[arg(value_name = "ADDRESS", value_parser = settings::socket_address)]
     pub to: SocketAddr,
     /// Bits of packets a second, constant or over time: see below
     #[arg(long, default_value = "100M")]
     pub rate: String,
-    /// Octets of a packet's payload, 40 of them header
-    #[arg(long, default_value_t = 1472, value_name = "OCTETS")]
-    pub mss: u16,
+    /// Octets of a packet's payload, 40 of them header [default: what the path carries, at most 1472]
+    #[arg(long, value_name = "OCTETS")]
+    pub mss: Option<u16>,
     /// Duration [default: until it is stopped, or the file has ended]
     #[arg(long, value_name = "S")]
     pub seconds: Option<f64>,
@@ -139,7 +139,7 @@ pub(crate) struct Send {
 #[derive(Debug, Args)]
 pub(crate) struct Receive {
     /// Listening address
-    #[arg(long, default_value = "127.0.0.1:4810", value_name = "ADDRESS")]
+    #[arg(long, default_value = "127.0.0.1:4810", value_name = "ADDRESS", value_parser = settings::socket_address)]
     pub listen: SocketAddr,
     /// Fixed number of sockets, each with a thread, over which the kernel spreads packets; or FIRST..MOST,
     /// for a number that adapts [default: 1 to the number of processors]
@@ -205,7 +205,7 @@ pub(crate) struct Push {
     #[arg(long, default_value = "20M")]
     pub rate: String,
     /// One stream for all sites, to this multicast group
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = settings::socket_address)]
     pub group: Option<SocketAddr>,
     /// Interface by which the group is reached: its name, or its IPv4 address
     #[arg(long, value_name = "NAME")]

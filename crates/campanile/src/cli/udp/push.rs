@@ -107,6 +107,14 @@ pub(super) fn push(args: &Push) -> Outcome {
     if !is_json {
         print(&format!("Signed by {signer}.\n"))?;
     }
+    if let Some(path) = paced_udp::push::short_path(&options) {
+        let (mtu, octets) = (path.mtu, path.payload);
+        if is_json {
+            print(&format!("{}\n", json!({"short_packets": {"mtu": mtu, "octets": octets}})))?;
+        } else {
+            print(&format!("The path has an MTU of {mtu}: packets have at most {octets} octets.\n"))?;
+        }
+    }
     let names: Vec<String> = options.sites.iter().map(|site| site.name.clone()).collect();
     let report = block_on(async {
         let (tell, mut told) = unbounded_channel();
@@ -129,8 +137,8 @@ fn options(args: &Push) -> Result<SendOptions, Failure> {
     let mut sites = Vec::new();
     for text in &args.to {
         let (name, address) = text.split_once('=').unwrap_or((text, text));
-        let address: SocketAddr = address.parse().map_err(|_| {
-            Failure::Usage(format!("--to {text}: ADDRESS:PORT or NAME=ADDRESS:PORT is needed"))
+        let address = settings::socket_address(address).map_err(|why| {
+            Failure::Usage(format!("--to: {why}; ADDRESS:PORT or NAME=ADDRESS:PORT is needed"))
         })?;
         sites.push((name.to_owned(), address));
     }

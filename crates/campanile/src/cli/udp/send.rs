@@ -7,7 +7,7 @@ use super::{key, on_interrupt, range, shown};
 use pace::{PacingRule, Profile, parse_bit_rate};
 use paced_udp::control::Control;
 use paced_udp::sender::{Scaling, SendOptions, Sender, SenderControl, SenderSummary, THREADS_MAX, View};
-use paced_udp::socket::Rung;
+use paced_udp::socket::{PathMtu, Rung, path_mtu};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Style, Stylize};
@@ -26,6 +26,9 @@ const KEPT_MAX: usize = 864_000;
 
 pub(super) fn send(args: &Send) -> Outcome {
     let options = options(args)?;
+    if let Some(words) = path_mtu(args.to).and_then(|path| shortened(args, path)) {
+        eprintln!("campanile: {words}");
+    }
     let (sender, helm) = Sender::start(options).map_err(|error| Failure::Failed(error.to_string()))?;
     let control = args.control.as_deref().map(|path| Control::open(path, helm.clone())).transpose();
     let control = control.map_err(|error| Failure::Failed(error.to_string()))?;
@@ -73,7 +76,7 @@ fn options(args: &Send) -> Result<SendOptions, Failure> {
         Duration::try_from_secs_f64(args.debt / 1e3).map_err(|error| wrong("--debt", error.to_string()))?;
     Ok(SendOptions {
         to: args.to,
-        mss: args.mss,
+        mss: mss(args, path_mtu(args.to)),
         profile,
         rule: match args.rule {
             RuleName::Bounded => PacingRule::Bounded { debt },
@@ -92,6 +95,30 @@ fn options(args: &Send) -> Result<SendOptions, Failure> {
         key: key(args.shared.key_file.as_deref())?,
         file: args.file.clone(),
         ceiling,
+    })
+}
+
+/// Octets of a packet's payload where nothing is said: those of an Ethernet frame.
+const MSS_DEFAULT: u16 = 1472;
+
+fn mss(args: &Send, path: Option<PathMtu>) -> u16 {
+    args.mss.unwrap_or_else(|| path.map_or(MSS_DEFAULT, |path| path.payload.min(MSS_DEFAULT)))
+}
+
+/// What is said of a path that does not carry the packets wanted.
+fn shortened(args: &Send, path: PathMtu) -> Option<String> {
+    let wanted = args.mss.unwrap_or(MSS_DEFAULT);
+    let (mtu, fits) = (path.mtu, path.payload);
+    if wanted <= fits {
+        return None;
+    }
+    Some(match args.mss {
+        None => format!("the path to {} has an MTU of {mtu}: packets have {fits} octets", args.to),
+        Some(mss) => format!(
+            "--mss {mss} is too long for the path to {}, whose MTU is {mtu}: packets leave one by one, in \
+             fragments; --mss {fits} is carried whole",
+            args.to
+        ),
     })
 }
 
@@ -209,6 +236,29 @@ fn draw(frame: &mut Frame<'_>, view: &View, before: &[View]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packets_are_as_long_as_the_path_carries_and_longer_ones_are_told() {
+        use crate::cli::args::{Cli, CliCommand};
+        use clap::Parser;
+        let args = |more: &[&str]| match Cli::parse_from(
+            ["campanile", "udp", "send", "127.0.0.1:9"].iter().chain(more),
+        ) {
+            Cli { command: CliCommand::Udp(super::super::Udp::Send(args)) } => args,
+            _ => panic!("another command"),
+        };
+        let path = |mtu: u32| PathMtu { mtu, payload: mtu as u16 - 28 };
+        let own = args(&[]);
+        assert_eq!(
+            (mss(&own, Some(path(9_000))), mss(&own, Some(path(1_280))), mss(&own, None)),
+            (1_472, 1_252, 1_472)
+        );
+        assert_eq!(shortened(&own, path(1_500)), None);
+        assert!(shortened(&own, path(1_280)).unwrap().contains("packets have 1252 octets"));
+        let said = args(&["--mss", "1400"]);
+        assert_eq!(mss(&said, Some(path(1_280))), 1_400);
+        assert!(shortened(&said, path(1_280)).unwrap().contains("--mss 1252 is carried whole"));
+    }
 
     #[test]
     fn a_fixed_number_of_threads_is_not_changed_and_a_range_is() {

@@ -10,7 +10,7 @@ use bus::{Bus, BusError};
 use ledger::request::{MessageKey, result};
 use ledger::shard::Shard;
 use ledger::{Batch, Kind};
-use records::{AlertNo, EndpointNo};
+use records::{AlertNo, EndpointNo, Redacted};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
@@ -119,7 +119,7 @@ impl LedgerBackend {
             let lost = lost.count();
             if lost > 0 {
                 tracing::warn!(
-                    account = %String::from_utf8_lossy(&payer.octets),
+                    account = %Redacted::Address(&String::from_utf8_lossy(&payer.octets)),
                     messages = lost,
                     "accepted messages are not charged: nothing is held for them any more"
                 );

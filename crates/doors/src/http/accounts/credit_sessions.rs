@@ -1,6 +1,6 @@
 //! Live sessions of credit control.
 
-use crate::http::accounts::{books, problem};
+use crate::http::accounts::{books, problem, reached};
 use crate::http::app::App;
 use crate::http::auth::Caller;
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
@@ -14,12 +14,12 @@ use ledger::books::{AccountId, Ended, SessionPlace, SessionView};
 use serde_json::{Value, json};
 
 /// Those of one account.
-pub(crate) async fn list(State(app): State<App>, _: Caller, uri: Uri) -> HttpResult<Json<Value>> {
+pub(crate) async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> HttpResult<Json<Value>> {
     let query = Query::read(&uri, &["account", "cursor", "limit"])?;
     let needed = || HttpProblem::new(ProblemKind::BadQuery, "account: is needed");
     let account = query.one("account").ok_or_else(needed)?;
     let wrong = |why| HttpProblem::new(ProblemKind::BadQuery, format!("account: {why}"));
-    let account = AccountId::parse(account).map_err(wrong)?;
+    let account = reached(&caller, AccountId::parse(account).map_err(wrong)?)?;
     let after = match query.cursor()? {
         None => None,
         Some(text) => Some(SessionPlace::parse(&text).ok_or_else(|| {
@@ -46,15 +46,18 @@ pub(crate) async fn end(
 ) -> HttpResult<Response> {
     let nobody = || HttpProblem::new(ProblemKind::NotFound, "there is no such session");
     let place = SessionPlace::parse(&id).ok_or_else(nobody)?;
-    let ended = books(&app)?.end_session(place).await.map_err(|error| match error {
-        ledger::books::BooksError::Unknown => nobody(),
-        other => problem(other),
-    })?;
+    let books = books(&app)?;
+    let ending = async {
+        books.end_session(place).await.map_err(|error| match error {
+            ledger::books::BooksError::Unknown => nobody(),
+            other => problem(other),
+        })
+    };
+    let ended = app.noted(app.act(&caller, "credit-session.end", &id, ""), ending).await?;
     let word = match ended {
         Ended::Asked => "asked",
         Ended::Released => "released",
     };
-    app.note(&caller, "credit-session.end", &id, word).await;
     Ok((StatusCode::ACCEPTED, Json(json!({"id": id, "ended": word}))).into_response())
 }
 

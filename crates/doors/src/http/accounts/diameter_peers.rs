@@ -43,7 +43,8 @@ pub(crate) async fn add(
 ) -> HttpResult<Response> {
     let books = books(&app)?;
     let spec = read(app.json(&headers, body).await?)?;
-    let settings = change(&app, move |settings| {
+    let words = format!("{} {}", spec.origin_host, spec.realm);
+    let adding = change(&app, move |settings| {
         if settings.peers.len() >= RULES_MAX {
             return Err(RulesRefused::TooMany);
         }
@@ -51,12 +52,10 @@ pub(crate) async fn add(
         let id = (settings.version + 1).to_string();
         settings.peers.push(PeerSpec { id, ..spec });
         Ok(())
-    })
-    .await?;
+    });
+    let settings = app.noted(app.act(&caller, "diameter-peer.add", "", &words), adding).await?;
     drop(books);
     let rule = settings.peers.last().cloned().unwrap_or_default();
-    let words = format!("{} {}", rule.origin_host, rule.realm);
-    app.note(&caller, "diameter-peer.add", &rule.id, &words).await;
     let location = format!("/api/v1/diameter-peers/{}", rule.id);
     Ok((StatusCode::CREATED, [(LOCATION, location)], Json(rule)).into_response())
 }
@@ -67,13 +66,12 @@ pub(crate) async fn remove(
     Captured(id): Captured,
 ) -> HttpResult<StatusCode> {
     let wanted = id.clone();
-    change(&app, move |settings| {
+    let removing = change(&app, move |settings| {
         let before = settings.peers.len();
         settings.peers.retain(|rule| rule.id != wanted);
         if settings.peers.len() < before { Ok(()) } else { Err(RulesRefused::Unknown) }
-    })
-    .await?;
-    app.note(&caller, "diameter-peer.remove", &id, "").await;
+    });
+    app.noted(app.act(&caller, "diameter-peer.remove", &id, ""), removing).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

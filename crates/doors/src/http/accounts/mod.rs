@@ -26,6 +26,7 @@ use axum::routing::{delete, get, post};
 use axum::{Json, Router};
 use ledger::books::{AccountId, AccountView, Books, BooksError};
 use ledger::records::{Record, Search};
+use records::Account;
 use serde_json::{Value, json};
 
 /// Characters of an id that are read at all.
@@ -65,14 +66,15 @@ async fn create(
     let Some((id, balance, limit)) = wanted.filter(|_| fields.is_empty()) else {
         return Err(HttpProblem::fields(ProblemKind::InvalidFields, fields));
     };
-    let account = books.open(&id, balance, limit).await.map_err(problem)?;
-    app.note(&caller, "account.create", &id.to_string(), &format!("balance {balance}, limit {limit}")).await;
+    let detail = format!("balance {balance}, limit {limit}");
+    let act = app.act(&caller, "account.create", &id.to_string(), &detail);
+    let account = app.noted(act, async { books.open(&id, balance, limit).await.map_err(problem) }).await?;
     let location = format!("/api/v1/accounts/{}", encoded(&id.to_string()));
     Ok((StatusCode::CREATED, [(LOCATION, location)], Json(view(&account))).into_response())
 }
 
-async fn show(State(app): State<App>, _: Caller, Captured(id): Captured) -> HttpResult<Response> {
-    let account = books(&app)?.account(&in_path(&id)?).await.map_err(problem)?;
+async fn show(State(app): State<App>, caller: Caller, Captured(id): Captured) -> HttpResult<Response> {
+    let account = books(&app)?.account(&reached(&caller, in_path(&id)?)?).await.map_err(problem)?;
     Ok(shown(&account))
 }
 
@@ -96,18 +98,18 @@ async fn change(
 ) -> HttpResult<Response> {
     let books = books(&app)?;
     let id = in_path(&id)?;
-    let wanted = AccountPatch::read(app.json(&headers, body).await?)?;
+    let wanted = AccountPatch::read(app.json_patch(&headers, body).await?)?;
     let _held = app.hold("", &id.to_string()).await;
     let mut account = books.account(&id).await.map_err(problem)?;
     check_if_match(&headers, Some(version(&account)))?;
     if let Some(limit) = wanted.limit {
-        account = books.set_limit(&id, limit).await.map_err(problem)?;
-        app.note(&caller, "account.limit", &id.to_string(), &limit.to_string()).await;
+        let act = app.act(&caller, "account.limit", &id.to_string(), &limit.to_string());
+        account = app.noted(act, async { books.set_limit(&id, limit).await.map_err(problem) }).await?;
     }
     if let Some(blocked) = wanted.blocked {
-        account = books.block(&id, blocked).await.map_err(problem)?;
         let verb = if blocked { "account.block" } else { "account.unblock" };
-        app.note(&caller, verb, &id.to_string(), "").await;
+        let act = app.act(&caller, verb, &id.to_string(), "");
+        account = app.noted(act, async { books.block(&id, blocked).await.map_err(problem) }).await?;
     }
     Ok(shown(&account))
 }
@@ -143,10 +145,20 @@ impl AccountPatch {
 const ACTIVE: &str = "active";
 const BLOCKED: &str = "blocked";
 
-async fn list(State(app): State<App>, _: Caller, uri: Uri) -> HttpResult<Json<Value>> {
+async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> HttpResult<Json<Value>> {
     let query = Query::read(&uri, &["cursor", "limit"])?;
-    let from = query.number_cursor()?.unwrap_or(0);
-    let (accounts, next) = books(&app)?.page(from, query.limit()?).await.map_err(problem)?;
+    let (from, limit) = (query.number_cursor()?.unwrap_or(0), query.limit()?);
+    let books = books(&app)?;
+    if let Some(own) = caller.only_account().filter(|own| *own != Account::DEFAULT) {
+        let items: Vec<Value> = match books.account(&AccountId::named(own)).await {
+            Ok(account) => vec![view(&account)],
+            Err(BooksError::Unknown) => Vec::new(),
+            Err(error) => return Err(problem(error)),
+        };
+        return Ok(Json(json!({"items": items, "next": null})));
+    }
+    let (mut accounts, next) = books.page(from, limit).await.map_err(problem)?;
+    accounts.retain(|account| caller.reaches(owner(&account.id)));
     let next = next.map(|next| cursor(next.to_string()));
     Ok(Json(json!({"items": accounts.iter().map(view).collect::<Vec<_>>(), "next": next})))
 }
@@ -154,11 +166,12 @@ async fn list(State(app): State<App>, _: Caller, uri: Uri) -> HttpResult<Json<Va
 /// Charging records, the oldest first.
 async fn records(
     State(app): State<App>,
-    _: Caller,
+    caller: Caller,
     Captured(id): Captured,
     uri: Uri,
 ) -> HttpResult<Json<Value>> {
     let query = Query::read(&uri, &["from", "until", "cursor", "limit"])?;
+    let id = reached(&caller, in_path(&id)?)?;
     let place = query.number_cursor()?.unwrap_or(0);
     let time = |name: &str, otherwise: u64| match query.one(name) {
         None => Ok(otherwise),
@@ -169,7 +182,7 @@ async fn records(
     };
     let search =
         Search { from_us: time("from", 0)?, until_us: time("until", u64::MAX)?, ..Search::default() };
-    let page = books(&app)?.records(&in_path(&id)?, search, place, query.limit()?).await.map_err(problem)?;
+    let page = books(&app)?.records(&id, search, place, query.limit()?).await.map_err(problem)?;
     let next = page.next.map(|next| cursor(next.to_string()));
     Ok(Json(json!({"items": page.records.iter().map(Record::json).collect::<Vec<_>>(), "next": next})))
 }
@@ -177,30 +190,30 @@ async fn records(
 /// `:topup`, `:block`, `:unblock`.
 async fn act(
     State(app): State<App>,
-    caller: Caller,
+    caller: Option<axum::Extension<Caller>>,
     Captured(path): Captured,
     headers: HeaderMap,
     body: Body,
 ) -> HttpResult<Json<Value>> {
-    let books = books(&app)?;
     let (id, verb) = path.rsplit_once(':').unwrap_or((&path, ""));
-    let id = in_path(id)?;
-    let (account, detail) = match verb {
+    // Of a verb that is not in the table nobody has asked who calls.
+    let Some(axum::Extension(caller)) = caller else {
+        let detail = "the verbs of an account are :topup, :block and :unblock";
+        return Err(HttpProblem::new(ProblemKind::UnknownPath, detail));
+    };
+    let (books, id) = (books(&app)?, in_path(id)?);
+    let noted = |detail: &str| app.act(&caller, &format!("account.{verb}"), &id.to_string(), detail);
+    let account = match verb {
         "topup" => {
             let amount = top_up_amount(app.json(&headers, body).await?)?;
-            (books.top_up(&id, amount).await, amount.to_string())
+            let paying = async { books.top_up(&id, amount).await.map_err(problem) };
+            app.noted(noted(&amount.to_string()), paying).await?
         }
-        "block" => (books.block(&id, true).await, String::new()),
-        "unblock" => (books.block(&id, false).await, String::new()),
-        _ => {
-            return Err(HttpProblem::new(
-                ProblemKind::UnknownPath,
-                "the verbs of an account are :topup, :block and :unblock",
-            ));
+        verb => {
+            let blocking = async { books.block(&id, verb == "block").await.map_err(problem) };
+            app.noted(noted(""), blocking).await?
         }
     };
-    let account = account.map_err(problem)?;
-    app.note(&caller, &format!("account.{verb}"), &id.to_string(), &detail).await;
     Ok(Json(view(&account)))
 }
 
@@ -235,6 +248,17 @@ fn account_id(text: &str, fields: &mut Fields) -> Option<AccountId> {
 fn in_path(text: &str) -> HttpResult<AccountId> {
     AccountId::parse(text)
         .map_err(|why| HttpProblem::new(ProblemKind::BadQuery, format!("the account's id {why}")))
+}
+
+/// Whose money it is: the account of a name is that of the tokens, platforms and clients with this account;
+/// every other one is a subscriber's of the credit-control server, which is the system's.
+fn owner(id: &AccountId) -> &str {
+    id.name().unwrap_or(Account::DEFAULT)
+}
+
+/// An account that the caller reaches; any other is not there.
+pub(super) fn reached(caller: &Caller, id: AccountId) -> HttpResult<AccountId> {
+    if caller.reaches(owner(&id)) { Ok(id) } else { Err(problem(BooksError::Unknown)) }
 }
 
 pub(super) fn books(app: &App) -> HttpResult<Books> {

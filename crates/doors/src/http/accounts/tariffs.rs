@@ -51,8 +51,8 @@ pub(crate) async fn replace(
     let _held = app.hold("", LOCK).await;
     check_if_match(&headers, Some(books.ledger().prices().version))?;
     let count = tariffs.len();
-    let prices = set(books.ledger(), Some(tariffs)).await?;
-    app.note(&caller, "tariffs.put", LOCK, &format!("{count} tariffs")).await;
+    let act = app.act(&caller, "tariffs.put", LOCK, &format!("{count} tariffs"));
+    let prices = app.noted(act, set(books.ledger(), Some(tariffs))).await?;
     Ok(shown(&prices))
 }
 
@@ -65,8 +65,7 @@ pub(crate) async fn remove(
     let books = books(&app)?;
     let _held = app.hold("", LOCK).await;
     check_if_match(&headers, Some(books.ledger().prices().version))?;
-    let prices = set(books.ledger(), None).await?;
-    app.note(&caller, "tariffs.delete", LOCK, "").await;
+    let prices = app.noted(app.act(&caller, "tariffs.delete", LOCK, ""), set(books.ledger(), None)).await?;
     Ok(shown(&prices))
 }
 

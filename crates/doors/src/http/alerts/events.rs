@@ -1,9 +1,10 @@
 //! An alert as it happens: server-sent events `progress`, `answer`, `done`.
 
+use crate::http::account_places::{AccountPlace, AccountPlaces};
 use crate::http::alerts::{alert_id, check_own};
 use crate::http::app::App;
 use crate::http::auth::Caller;
-use crate::http::problem::{HttpProblem, HttpResult};
+use crate::http::problem::HttpResult;
 use crate::http::request::query::Captured;
 use crate::http::request::time_text::rfc3339;
 use axum::extract::State;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 
 /// Live event streams at once.
 const STREAMS_MAX: usize = 1_000;
@@ -30,19 +31,18 @@ const ANSWERS_MAX: usize = 256;
 
 /// Places of live event streams, and the signal that ends them all.
 pub(crate) struct EventStreams {
-    places: Arc<Semaphore>,
+    places: Arc<AccountPlaces>,
     /// True once the server is stopping.
     stopping: watch::Receiver<bool>,
 }
 
 impl EventStreams {
     pub(crate) fn new(stopping: watch::Receiver<bool>) -> EventStreams {
-        EventStreams { places: Arc::new(Semaphore::new(STREAMS_MAX)), stopping }
+        EventStreams { places: AccountPlaces::new("event streams", STREAMS_MAX), stopping }
     }
 
-    fn place(&self) -> HttpResult<OwnedSemaphorePermit> {
-        let place = self.places.clone().try_acquire_owned();
-        place.map_err(|_| HttpProblem::busy("event streams", STREAMS_MAX))
+    fn place(&self, caller: &Caller) -> HttpResult<AccountPlace> {
+        self.places.take(caller.account())
     }
 }
 
@@ -53,11 +53,11 @@ pub(crate) async fn events(
 ) -> HttpResult<Response> {
     let id = alert_id(&id)?;
     check_own(&app, &caller, id).await?;
-    let place = app.event_streams.place()?;
+    let place = app.alerts.event_streams.place(&caller)?;
     // Subscribe first, then read the report: an event in between arrives twice rather than never.
     let receiver = app.engine.watch(caller.account(), id).await?;
     let report = app.engine.report(caller.account(), id).await?;
-    let follower = EventFollower::new(report, receiver, app.event_streams.stopping.clone(), place);
+    let follower = EventFollower::new(report, receiver, app.alerts.event_streams.stopping.clone(), place);
     Ok(Sse::new(follow(follower)).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response())
 }
 
@@ -65,7 +65,7 @@ struct EventFollower {
     waiting: VecDeque<Event>,
     receiver: Option<Receiver<engine::Event>>,
     stopping: watch::Receiver<bool>,
-    _place: OwnedSemaphorePermit,
+    _place: AccountPlace,
 }
 
 impl EventFollower {
@@ -73,7 +73,7 @@ impl EventFollower {
         report: Arc<Report>,
         receiver: Option<Receiver<engine::Event>>,
         stopping: watch::Receiver<bool>,
-        place: OwnedSemaphorePermit,
+        place: AccountPlace,
     ) -> EventFollower {
         // There is nothing to follow once it is over.
         let over = report.finished.is_some() || receiver.is_none();
@@ -154,7 +154,7 @@ fn follow(follower: EventFollower) -> impl Stream<Item = Result<Event, Infallibl
 }
 
 fn report_event(name: &str, report: &Report) -> Event {
-    let event = Event::default().event(name).id(report.at.clone());
+    let event = Event::default().event(name).id(report.moments.at.clone());
     event.json_data(report).unwrap_or_else(|_| Event::default().event(name))
 }
 
@@ -168,7 +168,7 @@ fn answer_event(endpoint: EndpointNo, answer: &Answer) -> Event {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::{Counts, Times};
+    use engine::{Counts, ReportMoments, Times};
     use records::{AlertId, Timestamp};
     use std::collections::BTreeMap;
     use tokio::sync::broadcast;
@@ -186,12 +186,12 @@ mod tests {
             routes: BTreeMap::new(),
             reasons: BTreeMap::new(),
             answers: BTreeMap::new(),
+            missing_values: BTreeMap::new(),
             times: Times::default(),
             rate_now: 0.0,
             eta: None,
-            created: String::new(),
             finished: None,
-            at: String::new(),
+            moments: ReportMoments::default(),
         })
     }
 
@@ -204,7 +204,7 @@ mod tests {
     async fn a_slow_reader_gets_the_newest_progress_and_every_answer_that_is_left() {
         let (events, receiver) = broadcast::channel(16);
         let (_stop, stopping) = watch::channel(false);
-        let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        let place = AccountPlaces::new("event streams", 4).take("a").ok().unwrap();
         let mut follower = EventFollower::new(report(0), Some(receiver), stopping, place);
         assert!(follower.next().await.is_some(), "the report of now comes first");
         for n in 1..=100 {

@@ -12,6 +12,7 @@ pub(crate) mod texts;
 pub(crate) mod view;
 
 use self::body::callback;
+use self::events::EventStreams;
 use crate::http::app::App;
 use crate::http::attachments;
 use crate::http::auth::Caller;
@@ -21,19 +22,22 @@ use crate::http::request::fields::{Object, nearest};
 use crate::http::request::json::JsonNode;
 use crate::http::request::negotiation::negotiate;
 use crate::http::request::query::{Captured, Query, cursor};
+use arc_swap::ArcSwap;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::{ALLOW, CONTENT_DISPOSITION, CONTENT_TYPE, LOCATION};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
-use engine::{DeliveryView, Draft, Engine, Steer, Submitted};
+use engine::{DeliveryView, Draft, Engine, EngineError, Steer, Submitted};
 use futures_util::stream;
-use records::{Alert, AlertId, AlertNo, AlertRequest, DeliveryState, EndpointNo, Origin};
+use net::{OutboundPolicy, OutboundRefusal};
+use records::{Alert, AlertId, AlertNo, AlertRequest, CallbackRequest, DeliveryState, EndpointNo, Origin};
 use serde_json::{Value, json};
 use std::io;
-use store::IdempotencyKey;
+use std::sync::Arc;
+use store::{Act, IdempotencyKey, KeyOwner};
 
 /// Octets of an Idempotency-Key.
 const KEY_OCTETS_MAX: usize = 255;
@@ -55,6 +59,13 @@ pub(crate) const STEER: [(&str, Steer); 5] = [
     ("approve", Steer::Approve),
     ("retry-failed", Steer::RetryFailed),
 ];
+/// What handlers of alerts share.
+pub(crate) struct AlertState {
+    pub event_streams: EventStreams,
+    /// Judges callbacks.
+    pub outbound: Arc<ArcSwap<OutboundPolicy>>,
+}
+
 pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/api/v1/alerts", post(submit).get(list))
@@ -79,7 +90,7 @@ async fn submit(
     let wait_solved = query.word("mode", &[("async", false), ("sync", true)])?;
     let node = app.json(&headers, body).await?;
     let key = idempotency_key(&headers, || node.canonical())?;
-    let request = parse(&app, node).await?;
+    let request = parse(&app, &caller, node).await?;
     let draft = Draft {
         account: caller.account().to_owned(),
         token: caller.token.id.clone(),
@@ -87,25 +98,15 @@ async fn submit(
         origin: Origin::Api,
         key,
         wait_solved,
+        note: Some(app.act(&caller, "alert.submit", "", "")),
     };
     let submitted = app.engine.submit(draft).await?;
-    Ok(submitted_response(&app, &caller, &submitted, wait_solved, json!(submitted.problems)))
+    Ok(submitted_response(&submitted, wait_solved, json!(submitted.problems)))
 }
 
 /// The answer to an alert that was accepted.
-pub(crate) fn submitted_response(
-    app: &App,
-    caller: &Caller,
-    submitted: &Submitted,
-    waited: bool,
-    problems: Value,
-) -> Response {
+pub(crate) fn submitted_response(submitted: &Submitted, waited: bool, problems: Value) -> Response {
     let id = submitted.alert.id.to_string();
-    if submitted.fresh {
-        // The alert's row already has its token and time: the answer need not wait for the note.
-        let (app, caller, id) = (app.clone(), caller.clone(), id.clone());
-        tokio::spawn(async move { app.note(&caller, "alert.submit", &id, "").await });
-    }
     let mut view = json!({"id": id, "state": submitted.alert.state.name(), "problems": problems});
     if let Some(endpoints) = submitted.endpoints {
         view["endpoints"] = endpoints.into();
@@ -129,14 +130,24 @@ pub(crate) fn idempotency_key(
         let reason = format!("must be 1 to {KEY_OCTETS_MAX} printable ASCII characters");
         return Err(HttpProblem::field(ProblemKind::BadHeader, "Idempotency-Key", reason));
     }
-    Ok(Some(IdempotencyKey { key: key.to_owned(), body_hash: crate::http::auth::hash(&body()) }))
+    let body_hash = crate::http::auth::hash(&body());
+    Ok(Some(IdempotencyKey { key: key.to_owned(), body_hash, of: KeyOwner::Token }))
 }
 
-async fn parse(app: &App, node: JsonNode) -> HttpResult<AlertRequest> {
+async fn parse(app: &App, caller: &Caller, node: JsonNode) -> HttpResult<AlertRequest> {
     let (now, defaults) = (app.now(), app.defaults.load_full());
     let size = if let JsonNode::Object(members) = &node { entries(members) } else { 0 };
     let request = off_thread(size * 100, move || body::parse(node, now, &defaults)).await??;
-    attachments::keep(&app.attachments, request).await
+    judge_callback(app, request.callback.as_ref(), "callback.url")?;
+    attachments::check(app, caller, request).await
+}
+
+/// A callback goes where the outbound policy lets it. What its URL does not tell is judged at each call.
+fn judge_callback(app: &App, callback: Option<&CallbackRequest>, field: &str) -> HttpResult<()> {
+    let Some(callback) = callback else { return Ok(()) };
+    let refused =
+        |refusal: OutboundRefusal| HttpProblem::field(ProblemKind::InvalidFields, field, refusal.to_string());
+    app.alerts.outbound.load().judge_text(&callback.url).map(|_| ()).map_err(refused)
 }
 
 /// Entries of the longest list, a measure of the work.
@@ -157,7 +168,7 @@ async fn forecast(
 ) -> HttpResult<Response> {
     Query::read(&uri, &[])?;
     let node = app.json(&headers, body).await?;
-    let request = parse(&app, node).await?;
+    let request = parse(&app, &caller, node).await?;
     Ok(Json(app.engine.forecast(caller.account(), request).await?).into_response())
 }
 
@@ -216,10 +227,8 @@ pub(crate) fn alert_id(text: &str) -> HttpResult<AlertId> {
 pub(crate) async fn seen(app: &App, caller: &Caller, id: AlertId) -> HttpResult<Alert> {
     let alert = app.engine.alert(caller.account(), id).await?;
     if caller.only_own() && alert.token != caller.token.id {
-        return Err(HttpProblem::new(
-            ProblemKind::NotFound,
-            "no such alert among those this token submitted",
-        ));
+        // In the words for an alert that is not there.
+        return Err(EngineError::NotFound.into());
     }
     Ok(alert)
 }
@@ -244,6 +253,7 @@ async fn deliveries(
     let from = EndpointNo(query.number_cursor()?.unwrap_or(0));
     check_own(&app, &caller, id).await?;
     let (items, next) = delivery_page(&app, &caller, id, (state, from), query.limit()?).await?;
+    app.note_read(app.act(&caller, "deliveries.read", &id.to_string(), "")).await?;
     Ok(Json(json!({"items": items, "next": next.map(|no| cursor(no.0))})))
 }
 
@@ -277,7 +287,10 @@ async fn report(
     check_own(&app, &caller, id).await?;
     let report = app.engine.report(caller.account(), id).await?;
     match wanted {
-        "text/csv" => Ok(deliveries_csv(app, caller, id)),
+        "text/csv" => {
+            app.note(app.act(&caller, "report.export", &id.to_string(), "text/csv")).await?;
+            Ok(deliveries_csv(app, caller, id))
+        }
         "application/xml" => {
             Ok(([(CONTENT_TYPE, "application/xml; charset=utf-8")], engine::report::xml(&report, None))
                 .into_response())
@@ -312,11 +325,8 @@ async fn steer(
     Captured(id_and_verb): Captured,
 ) -> HttpResult<Json<Value>> {
     let Some((id, word)) = id_and_verb.rsplit_once(':') else {
-        let problem = HttpProblem::new(
-            ProblemKind::WrongMethod,
-            "POST needs a verb behind the alert's id, such as {id}:cancel",
-        );
-        return Err(problem.with_header(ALLOW, HeaderValue::from_static("GET,HEAD")));
+        // The check of methods has answered a POST without a verb, unless its colon is encoded.
+        return Err(encoded_colon());
     };
     let verbs = STEER.map(|(word, _)| word);
     let Some((_, verb)) = STEER.iter().find(|(known, _)| *known == word) else {
@@ -327,16 +337,16 @@ async fn steer(
     };
     // A request without a caller has a path that is in no row of the table, such as one with its colon
     // encoded.
-    let Some(axum::Extension(caller)) = caller else {
-        return Err(HttpProblem::new(
-            ProblemKind::UnknownPath,
-            "the colon before the verb must not be encoded",
-        ));
-    };
+    let Some(axum::Extension(caller)) = caller else { return Err(encoded_colon()) };
     let id = alert_id(id)?;
-    let alert = app.engine.steer(caller.account(), id, *verb).await?;
-    app.note(&caller, &format!("alert.{word}"), &id.to_string(), "").await;
+    app.engine.alert(caller.account(), id).await?;
+    let act = app.act(&caller, &format!("alert.{word}"), &id.to_string(), "");
+    let alert = app.noted(act, app.engine.steer(caller.account(), id, *verb)).await?;
     Ok(Json(view::summary(&alert)))
+}
+
+fn encoded_colon() -> HttpProblem {
+    HttpProblem::new(ProblemKind::UnknownPath, "the colon before the verb must not be encoded")
 }
 
 async fn add_observer(
@@ -352,6 +362,7 @@ async fn add_observer(
     let Some(request) = callback(node, "", &mut fields).filter(|_| fields.is_empty()) else {
         return Err(HttpProblem::fields(ProblemKind::InvalidFields, fields));
     };
+    judge_callback(&app, Some(&request), "url")?;
     let _held = app.hold(caller.account(), &format!("observers of {id}")).await;
     if app.engine.observers(caller.account(), id).await?.len() >= OBSERVERS_MAX {
         return Err(HttpProblem::new(
@@ -360,8 +371,8 @@ async fn add_observer(
         ));
     }
     let view = view::callback(&request);
-    let observer = app.engine.add_observer(caller.account(), id, request).await?;
-    app.note(&caller, "observer.add", &id.to_string(), &observer.to_string()).await;
+    let act = app.act(&caller, "observer.add", &id.to_string(), "");
+    let observer = app.noted(act, app.engine.add_observer(caller.account(), id, request)).await?;
     let location = format!("/api/v1/alerts/{id}/observers/{observer}");
     Ok((StatusCode::CREATED, [(LOCATION, location)], Json(observer_view(observer, view))).into_response())
 }
@@ -390,10 +401,14 @@ async fn remove_observer(
     let id = alert_id(&id)?;
     let missing = || HttpProblem::new(ProblemKind::NotFound, "no such observer");
     let number = observer.parse().map_err(|_| missing())?;
-    if !app.engine.remove_observer(caller.account(), id, number).await? {
+    let known = app.engine.observers(caller.account(), id).await?;
+    if !known.iter().any(|(known, _)| *known == number) {
         return Err(missing());
     }
-    app.note(&caller, "observer.remove", &id.to_string(), &observer).await;
+    let act = app.act(&caller, "observer.remove", &id.to_string(), &observer);
+    if !app.noted(act, app.engine.remove_observer(caller.account(), id, number)).await? {
+        return Err(missing());
+    }
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -423,7 +438,8 @@ async fn answer(
     let Some((alert, who, text)) = given.filter(|_| fields.is_empty()) else {
         return Err(HttpProblem::fields(ProblemKind::InvalidFields, fields));
     };
-    app.engine.answer_by_address(caller.account(), alert, &who, &text).await?;
-    app.note(&caller, "answer", &alert.to_string(), &who).await;
+    app.engine.alert(caller.account(), alert).await?;
+    let act = Act { person: Some(who.clone()), ..app.act(&caller, "answer", &alert.to_string(), &who) };
+    app.noted(act, app.engine.answer_by_address(caller.account(), alert, &who, &text)).await?;
     Ok(StatusCode::NO_CONTENT)
 }

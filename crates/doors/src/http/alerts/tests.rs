@@ -93,11 +93,12 @@ async fn an_alert_is_steered_by_verbs() {
     }
     let (status, problem) = said(server.call(Method::POST, &format!("{ALERTS}/{id}:pause"))).await;
     assert_eq!((status.as_u16(), slug(&problem)), (409, "wrong-state"));
-    let (_, trail) = server.get("/api/v1/audit?limit=1").await;
-    assert_eq!(
-        (&trail["items"][0]["verb"], &trail["items"][0]["object"]),
-        (&json!("alert.cancel"), &json!(id))
-    );
+    let (_, trail) = server.get("/api/v1/audit?limit=3").await;
+    let [failed, pause, cancel] = &trail["items"].as_array().unwrap()[..] else { panic!("{trail}") };
+    assert_eq!((&cancel["verb"], &cancel["object"]), (&json!("alert.cancel"), &json!(id)));
+    assert_eq!((&pause["verb"], &pause["failed"]), (&json!("alert.pause"), &json!(null)));
+    assert_eq!((&failed["verb"], &failed["failed"]), (&json!("alert.pause"), &pause["seq"]), "{failed}");
+    assert!(failed["detail"].as_str().unwrap().starts_with("wrong-state: "), "{failed}");
     server.close().await;
 }
 
@@ -244,4 +245,33 @@ async fn a_stop_ends_streams_and_lets_requests_end() {
     engine.stop().await;
     store.close().await.unwrap();
     drop(dir);
+}
+
+#[tokio::test]
+async fn a_callback_to_an_inner_address_is_refused_at_the_door_by_field_and_key() {
+    let server = TestServer::open().await;
+    server.people().await;
+    let id = server.submit(fire()).await;
+    let observers = format!("{ALERTS}/{id}/observers");
+    let inner =
+        ["http://127.0.0.1:9/in", "http://[::ffff:127.0.0.1]/", "http://2130706433/", "http://localhost./"];
+    for url in inner {
+        let mut alert = fire();
+        alert["callback"] = json!({"url": url});
+        for path in [ALERTS, "/api/v1/alerts:forecast"] {
+            let (status, problem) = server.post(path, alert.clone()).await;
+            assert_eq!(status, 422, "{path} {url}: {problem}");
+            assert!(reason(&problem, "callback.url").contains("[outbound] allow"), "{problem}");
+        }
+        let (status, problem) = server.post(&observers, json!({"url": url, "events": ["done"]})).await;
+        assert_eq!(status, 422, "{url}: {problem}");
+        assert!(reason(&problem, "url").contains("[outbound] allow"), "{problem}");
+    }
+    let allowed = net::OutboundPolicy::new(&["127.0.0.0/8".to_owned()]).unwrap();
+    server.outbound.store(Arc::new(allowed));
+    for url in inner {
+        let (status, said) = server.post(&observers, json!({"url": url, "events": ["done"]})).await;
+        assert_eq!(status, 201, "{url}: {said}");
+    }
+    server.close().await;
 }

@@ -1,27 +1,38 @@
 //! Authentication and authorization: bearer tokens and their cache, browser sessions, request rates, and the
 //! guard that applies the required roles to each request.
 
+mod first_token;
 mod request_rate;
 pub(crate) mod sessions;
 
+pub use first_token::{AdminToken, ensure_admin_token, mint_token};
+
 use self::request_rate::RequestRate;
 use self::sessions::BrowserSessions;
+use crate::activity::Activity;
+use crate::guessing::GuessingGuard;
 use crate::http::HttpConfig;
 use crate::http::app::App;
 use crate::http::forward;
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
+use crate::http::role_matrix::Reach;
 use crate::http::routes::{self, RequiredRole};
+use crate::http::server::ClientAddress;
+use crate::live_tokens::UntilRevoked;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method};
+use axum::http::{Extensions, HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use records::{Account, Role, Timestamp, Token};
+use records::{Role, Timestamp, Token};
 use ring::rand::{SecureRandom, SystemRandom};
 use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use store::{SharedStore, StoreError};
@@ -32,21 +43,41 @@ pub(crate) struct AuthState {
     pub tokens: TokenCache,
     pub sessions: BrowserSessions,
     rate: RequestRate,
+    guessing: Arc<GuessingGuard>,
+    /// No admin token is on record; who has none is told how to make one.
+    pub without_admin: Arc<AtomicBool>,
     /// Cookies are for TLS alone.
     pub secure_cookies: bool,
 }
 
 impl AuthState {
-    pub(crate) fn new(config: &HttpConfig) -> AuthState {
+    pub(crate) fn new(config: &HttpConfig, guessing: Arc<GuessingGuard>) -> AuthState {
         let is_https = |url: &str| url.starts_with("https://");
         AuthState {
             tokens: TokenCache::default(),
             sessions: BrowserSessions::default(),
             rate: RequestRate::new(config.limits.requests_per_s, config.limits.burst),
+            guessing,
+            without_admin: Arc::default(),
             secure_cookies: config.tls.is_some() || config.public_url.as_deref().is_some_and(is_https),
         }
     }
 }
+
+impl AuthState {
+    /// A refusal for want of a token, with what to do where nobody can have one.
+    fn refusal(&self, kind: ProblemKind, detail: impl Into<String>) -> HttpProblem {
+        let mut detail = detail.into();
+        if self.without_admin.load(Ordering::Relaxed) {
+            detail.push_str(NO_ADMIN);
+        }
+        HttpProblem::new(kind, detail)
+    }
+}
+
+/// Said beside a refusal where no admin token is on record.
+const NO_ADMIN: &str = ". This server has no admin token yet: stop it and make one with campanile token create \
+                        --role admin --data DIR, or start it with a standard output that can be written";
 
 /// Prefix of all tokens.
 pub(crate) const TOKEN_PREFIX: &str = "cmp_";
@@ -57,21 +88,56 @@ const CACHE_MAX: usize = 10_000;
 /// A token is looked up again after so long: another process may have revoked it.
 const CACHE_FOR: Duration = Duration::from_secs(10);
 
+/// A body of more octets, or of unknown length, is watched for as long as it lasts.
+const LONG_OCTETS: u64 = 1 << 20;
+/// A first token that was printed is on record within so long.
+const PRINTED_WAIT: Duration = Duration::from_secs(1);
+const PRINTED_POLL: Duration = Duration::from_millis(10);
+
 /// The caller of a request, identified by a valid token.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     /// Their token.
     pub token: Arc<Token>,
+    /// How far they reach with this operation.
+    pub reach: Reach,
+    /// Their address, as this server knows it, or as the process says that passed the request on.
+    pub from: Option<IpAddr>,
 }
 
 impl Caller {
+    /// For an operation that looks at alerts, from an address that is not known yet.
+    pub(crate) fn new(token: Arc<Token>) -> Caller {
+        Caller { reach: RequiredRole::SeeOwn.reach(&token), token, from: None }
+    }
+
+    /// From this address, unless another process named one.
+    pub(crate) fn at(self, client: Option<IpAddr>) -> Caller {
+        Caller { from: self.from.or(client), ..self }
+    }
+
     pub(crate) fn account(&self) -> &str {
         &self.token.account
     }
 
-    /// Sees only alerts it submitted.
+    /// Reaches only what it submitted.
     pub(crate) fn only_own(&self) -> bool {
-        self.token.role == Role::Submit
+        self.reach <= Reach::Mine
+    }
+
+    /// The only token whose things this caller reaches; nothing: those of any token of the account.
+    pub(crate) fn only_token(&self) -> Option<&str> {
+        self.only_own().then_some(self.token.id.as_str())
+    }
+
+    /// The only account that this caller reaches; nothing: all.
+    pub(crate) fn only_account(&self) -> Option<&str> {
+        (self.reach < Reach::All).then_some(self.account())
+    }
+
+    /// Whether this caller reaches into an account.
+    pub(crate) fn reaches(&self, account: &str) -> bool {
+        self.only_account().is_none_or(|own| own == account)
     }
 }
 
@@ -91,13 +157,46 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
         return next.run(request).await;
     }
     let (method, headers) = (request.method().clone(), request.headers().clone());
-    match admit(&app, &method, &headers, need).await {
+    let origin = RequestOrigin::of(request.extensions());
+    match admit(&app, &method, &headers, (need, &origin)).await {
         Ok(caller) => {
-            request.extensions_mut().insert(caller);
-            next.run(request).await
+            let caller = caller.at(Some(origin.client));
+            let hold = || app.live_tokens.hold(&caller.token.id);
+            if is_long(request.body()) {
+                let hold = hold();
+                request = request.map(|body| UntilRevoked::wrap(body, hold));
+            }
+            request.extensions_mut().insert(caller.clone());
+            let response = next.run(request).await;
+            if is_long(response.body()) {
+                return response.map(|body| UntilRevoked::wrap(body, hold()));
+            }
+            response
         }
         Err(problem) => problem.into_response(),
     }
+}
+
+/// Where a request came from; the server adds it to each.
+#[derive(Clone)]
+pub(crate) struct RequestOrigin {
+    pub client: IpAddr,
+    activity: Option<Arc<Activity>>,
+}
+
+impl RequestOrigin {
+    pub(crate) fn of(extensions: &Extensions) -> RequestOrigin {
+        let client = extensions.get::<ClientAddress>().map(|client| client.0);
+        RequestOrigin {
+            client: client.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+            activity: extensions.get().cloned(),
+        }
+    }
+}
+
+/// Whether a body may take its time: it ends when its token is revoked.
+fn is_long(body: &Body) -> bool {
+    body.size_hint().upper().is_none_or(|octets| octets > LONG_OCTETS)
 }
 
 /// The role that the table requires for this request; nothing if it is in no row (then the router answers 404
@@ -108,22 +207,35 @@ fn need_of(request: &Request) -> Option<RequiredRole> {
     routes::row(request.method(), &template).map(|row| row.need)
 }
 
-async fn admit(app: &App, method: &Method, headers: &HeaderMap, need: RequiredRole) -> HttpResult<Caller> {
-    let caller = identify(app, method, headers).await?;
+async fn admit(
+    app: &App,
+    method: &Method,
+    headers: &HeaderMap,
+    (need, origin): (RequiredRole, &RequestOrigin),
+) -> HttpResult<Caller> {
+    let mut caller = identify(app, method, headers, origin).await?;
     if let Err(wait) = app.auth.rate.check(&caller.token.id) {
         let detail = format!("more than {} requests a second with this token", app.auth.rate.per_s);
         return Err(
             HttpProblem::new(ProblemKind::TooMany, detail).retry_after(wait.as_secs_f64().ceil() as u64)
         );
     }
-    if need.allows(caller.token.role) {
+    caller.reach = need.reach(&caller.token);
+    if caller.reach > Reach::Nothing {
         return Ok(caller);
     }
-    let detail = format!("role {} may not do this; {} is needed", caller.token.role.name(), need.words());
+    let (role, account) = (caller.token.role.name(), caller.account());
+    let (about, roles) = (need.about(), need.words());
+    let detail = format!("role {role} of the account {account} may not do this ({about}); {roles} is needed");
     Err(HttpProblem::new(ProblemKind::WrongRole, detail))
 }
 
-async fn identify(app: &App, method: &Method, headers: &HeaderMap) -> HttpResult<Caller> {
+async fn identify(
+    app: &App,
+    method: &Method,
+    headers: &HeaderMap,
+    origin: &RequestOrigin,
+) -> HttpResult<Caller> {
     if let Some(caller) = forward::vouched(app, headers)? {
         return Ok(caller);
     }
@@ -132,13 +244,12 @@ async fn identify(app: &App, method: &Method, headers: &HeaderMap) -> HttpResult
         let secret = match value.split_once(' ') {
             Some((scheme, secret)) if scheme.eq_ignore_ascii_case("bearer") => secret.trim(),
             _ => {
-                return Err(HttpProblem::new(
-                    ProblemKind::BadToken,
-                    "the Authorization header must be: Bearer TOKEN",
-                ));
+                return Err(app
+                    .auth
+                    .refusal(ProblemKind::BadToken, "the Authorization header must be: Bearer TOKEN"));
             }
         };
-        return caller_of_secret(app, secret).await;
+        return caller_of_secret(app, secret, ("api", origin)).await;
     }
     // A browser's session only reads; forms that change something carry a token of their own.
     if matches!(*method, Method::GET | Method::HEAD)
@@ -146,21 +257,53 @@ async fn identify(app: &App, method: &Method, headers: &HeaderMap) -> HttpResult
     {
         return Ok(caller);
     }
-    Err(HttpProblem::new(ProblemKind::NoToken, "send the header: Authorization: Bearer TOKEN"))
+    Err(app.auth.refusal(ProblemKind::NoToken, "send the header: Authorization: Bearer TOKEN"))
 }
 
-/// The caller with this token.
-pub(crate) async fn caller_of_secret(app: &App, secret: &str) -> HttpResult<Caller> {
+/// The caller with this token, shown at a door by a client. A wrong one waits for its turn.
+pub(crate) async fn caller_of_secret(
+    app: &App,
+    secret: &str,
+    (door, origin): (&'static str, &RequestOrigin),
+) -> HttpResult<Caller> {
     if secret.len() > TOKEN_CHARS_MAX || !secret.starts_with(TOKEN_PREFIX) {
-        return Err(HttpProblem::new(
+        app.guessing.failures().count(door, origin.client);
+        return Err(app.auth.refusal(
             ProblemKind::BadToken,
             format!("the token has a wrong form: tokens begin with {TOKEN_PREFIX}"),
         ));
     }
-    let found = app.auth.tokens.find(&app.store, hash(secret)).await?;
-    found
-        .map(|token| Caller { token })
-        .ok_or_else(|| HttpProblem::new(ProblemKind::BadToken, "the token is unknown or was revoked"))
+    let hash = hash(secret);
+    let found = match app.auth.tokens.fresh(&hash) {
+        Some(token) => Some(token),
+        None => {
+            let look = find_or_await(app, hash);
+            let _suspended = origin.activity.as_ref().map(Activity::suspend);
+            app.auth.guessing.judge_token((door, origin.client), secret.as_bytes(), look).await?
+        }
+    };
+    let Some(token) = found else {
+        return Err(app.auth.refusal(ProblemKind::BadToken, "the token is unknown or was revoked"));
+    };
+    // Made meanwhile, by another process.
+    if token.role == Role::Admin && app.auth.without_admin.load(Ordering::Relaxed) {
+        app.auth.without_admin.store(false, Ordering::Relaxed);
+    }
+    Ok(Caller::new(token))
+}
+
+/// The token with this hash. While a server has no admin token on record, one may have been printed just now
+/// that will be there in a moment.
+async fn find_or_await(app: &App, hash: [u8; 32]) -> Result<Option<Arc<Token>>, StoreError> {
+    let begun = Instant::now();
+    loop {
+        let is_last = !app.auth.without_admin.load(Ordering::Relaxed) || begun.elapsed() > PRINTED_WAIT;
+        let found = app.auth.tokens.find(&app.store, hash).await?;
+        if found.is_some() || is_last {
+            return Ok(found);
+        }
+        tokio::time::sleep(PRINTED_POLL).await;
+    }
 }
 
 /// SHA-256, as stored.
@@ -199,20 +342,6 @@ pub(crate) fn mint(role: Role, account: &str, name: &str, now: Timestamp) -> Htt
     Ok((token, secret))
 }
 
-/// Makes the first admin token if there is no token at all; its secret is returned only here.
-///
-/// # Errors
-/// An error of the store, or of the random number generator.
-pub async fn ensure_admin_token(store: &SharedStore, now: Timestamp) -> Result<Option<String>, StoreError> {
-    if !store.tokens(None).await?.is_empty() {
-        return Ok(None);
-    }
-    let minted = mint(Role::Admin, Account::DEFAULT, "first admin token", now);
-    let (token, secret) =
-        minted.map_err(|problem| StoreError::Database { why: problem.detail().to_owned() })?;
-    Ok(store.put_first_token(token).await?.then_some(secret))
-}
-
 /// Tokens looked up lately, by hash.
 #[derive(Default)]
 pub(crate) struct TokenCache {
@@ -227,6 +356,16 @@ struct Cached {
 }
 
 impl TokenCache {
+    /// By hash, from memory alone.
+    fn fresh(&self, hash: &[u8; 32]) -> Option<Arc<Token>> {
+        let inner = self.lock();
+        inner
+            .by_hash
+            .get(hash)
+            .filter(|(_, since)| since.elapsed() < CACHE_FOR)
+            .map(|(token, _)| token.clone())
+    }
+
     /// By hash, from memory or the store.
     pub(crate) async fn find(
         &self,
@@ -252,6 +391,13 @@ impl TokenCache {
             inner.by_hash.insert(hash, (token.clone(), Instant::now()));
         }
         Ok(Some(token))
+    }
+
+    /// Forgets all: another process revoked one of them.
+    pub(crate) fn forget_all(&self) {
+        let mut inner = self.lock();
+        inner.revocations += 1;
+        inner.by_hash.clear();
     }
 
     /// Forgets a token that was revoked.

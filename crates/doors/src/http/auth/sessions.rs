@@ -15,6 +15,8 @@ use tokio::time::Instant;
 
 /// Sessions in memory; the oldest goes for a new one.
 const SESSIONS_MAX: usize = 10_000;
+/// Of them, those of one token: its own oldest goes for one more.
+const SESSIONS_OF_TOKEN_MAX: usize = 100;
 /// A session ends after so long.
 const SESSION_FOR: Duration = Duration::from_secs(12 * 3_600);
 /// The session's cookie.
@@ -42,10 +44,12 @@ impl BrowserSessions {
         let session = BrowserSession { token_hash, form_token: random_text()?, began: Instant::now() };
         let mut sessions = self.lock();
         sessions.retain(|_, session| session.began.elapsed() < SESSION_FOR);
-        if sessions.len() >= SESSIONS_MAX
-            && let Some(oldest) = sessions.iter().min_by_key(|(_, session)| session.began).map(|(id, _)| *id)
-        {
-            sessions.remove(&oldest);
+        let is_own = |session: &BrowserSession| session.token_hash == token_hash;
+        let has_many = sessions.values().filter(|session| is_own(session)).count() >= SESSIONS_OF_TOKEN_MAX;
+        if has_many || sessions.len() >= SESSIONS_MAX {
+            let in_the_way = sessions.iter().filter(|(_, session)| !has_many || is_own(session));
+            let oldest = in_the_way.min_by_key(|(_, session)| session.began).map(|(id, _)| *id);
+            oldest.map(|oldest| sessions.remove(&oldest));
         }
         sessions.insert(hash(&id), session);
         Ok(id)
@@ -86,7 +90,7 @@ pub(crate) async fn caller(app: &App, headers: &HeaderMap) -> HttpResult<Option<
     }
     let Some(session) = app.auth.sessions.session(headers) else { return Ok(None) };
     let token = app.auth.tokens.find(&app.store, session.token_hash).await?;
-    Ok(token.map(|token| Caller { token }))
+    Ok(token.map(Caller::new))
 }
 
 /// A cookie's value.
@@ -108,4 +112,23 @@ pub(crate) fn set_cookie(name: &str, value: &str, secure: bool) -> Option<Header
     let secure = if secure { "; Secure" } else { "" };
     let text = format!("{name}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}");
     HeaderValue::from_str(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_with_many_sessions_drops_its_own_oldest_and_nobody_elses() {
+        let sessions = BrowserSessions::default();
+        sessions.begin([1; 32]).unwrap();
+        let first = sessions.begin([2; 32]).unwrap();
+        for _ in 0..SESSIONS_OF_TOKEN_MAX {
+            sessions.begin([2; 32]).unwrap();
+        }
+        let held = sessions.lock();
+        let of = |token: u8| held.values().filter(|session| session.token_hash == [token; 32]).count();
+        assert_eq!((of(1), of(2)), (1, SESSIONS_OF_TOKEN_MAX));
+        assert!(!held.contains_key(&hash(&first)));
+    }
 }

@@ -18,6 +18,7 @@ use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::body::{self, media_type};
 use crate::http::request::query::{Captured, Query};
 use crate::http::request::time_text::rfc3339;
+use crate::http::role_matrix::Reach;
 use crate::http::routes::RequiredRole;
 use arc_swap::ArcSwap;
 use axum::body::Body;
@@ -31,7 +32,7 @@ use engine::{Draft, EngineError, Steer};
 use records::{Account, Alert, AlertId, Origin};
 use serde_json::json;
 use std::sync::Arc;
-use store::{IdempotencyKey, SharedStore};
+use store::{IdempotencyKey, KeyOwner, SharedStore};
 
 /// Entries of `?audience=`.
 const AUDIENCE_MAX: usize = 1_000;
@@ -83,7 +84,7 @@ async fn submit(
             (StatusCode::OK, Json(json!({"id": id, "state": state, "problems": oddities}))).into_response()
         );
     };
-    request.attachments = attachments::of_cap(&app.attachments, &reading.alert, &mut oddities).await?;
+    request.attachments = attachments::of_cap(&app, &caller, &reading.alert, &mut oddities).await?;
     let key = match idempotency_key(&headers, || text.clone())? {
         Some(key) => key,
         None => own_key(&reading.alert, &text),
@@ -95,13 +96,14 @@ async fn submit(
         origin: Origin::Cap(text),
         key: Some(key),
         wait_solved,
+        note: Some(app.act(&caller, "alert.submit", "", "a CAP message")),
     };
     let submitted = app.engine.submit(draft).await.map_err(same_identifier)?;
     // Also when it came before: the server may have stopped between the two.
     tie(&app, &caller, &submitted.alert, &reading.alert).await;
     // Only now: had the new word been refused, the old one had better stand.
     stop(&app, &caller, &stops, &mut oddities).await?;
-    Ok(alerts::submitted_response(&app, &caller, &submitted, wait_solved, json!(oddities)))
+    Ok(alerts::submitted_response(&submitted, wait_solved, json!(oddities)))
 }
 
 fn unreadable(refusal: cap::ReadError) -> HttpProblem {
@@ -124,7 +126,7 @@ fn own_key(alert: &cap::Alert, text: &str) -> IdempotencyKey {
     let sent = alert.sent.map(|sent| sent.to_string()).unwrap_or_default();
     let identity = hash(&format!("{}\n{}\n{sent}", alert.sender, alert.identifier));
     let hex: String = identity.iter().map(|octet| format!("{octet:02x}")).collect();
-    IdempotencyKey { key: format!("cap {hex}"), body_hash: hash(text) }
+    IdempotencyKey { key: format!("cap {hex}"), body_hash: hash(text), of: KeyOwner::Account }
 }
 
 fn same_identifier(error: EngineError) -> HttpProblem {
@@ -197,26 +199,25 @@ async fn stop(
 ) -> HttpResult<Vec<Alert>> {
     let mut stopped = Vec::new();
     for (sender, identifier) in stops.iter().take(STOPS_MAX) {
-        let earlier = app.store.alerts_of_cap(caller.account(), sender, identifier).await?;
+        let mut earlier = app.store.alerts_of_cap(caller.account(), sender, identifier).await?;
+        if RequiredRole::Change.reach(&caller.token) == Reach::Nothing {
+            earlier.retain(|alert| alert.token == caller.token.id);
+        }
         if earlier.is_empty() {
-            let message = format!("{sender},{identifier} is not known here");
+            // The same words for both: whether another token submitted it is not this one's to know.
+            let message = format!("{sender},{identifier} is not known here, or not to this token");
             oddities.push(Oddity::new("alert/references", "unknown", message));
         }
         for alert in earlier {
-            if alert.token != caller.token.id && !RequiredRole::Change.allows(caller.token.role) {
-                let message = format!("{identifier} was submitted with another token; it is not stopped");
-                oddities.push(Oddity::new("alert/references", "not-yours", message));
-                continue;
-            }
-            match app.engine.steer(caller.account(), alert.id, Steer::Cancel).await {
-                Ok(alert) => {
-                    app.note(caller, "alert.cancel", &alert.id.to_string(), "by a CAP message").await;
-                    stopped.push(alert);
+            let act = app.act(caller, "alert.cancel", &alert.id.to_string(), "by a CAP message");
+            let steering = async {
+                match app.engine.steer(caller.account(), alert.id, Steer::Cancel).await {
+                    // It was over already.
+                    Err(EngineError::WrongState { .. }) => Ok(alert.clone()),
+                    steered => steered,
                 }
-                // It was over already.
-                Err(EngineError::WrongState { .. }) => stopped.push(alert),
-                Err(error) => return Err(error.into()),
-            }
+            };
+            stopped.push(app.noted(act, steering).await?);
         }
     }
     Ok(stopped)

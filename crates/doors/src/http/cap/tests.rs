@@ -171,7 +171,7 @@ async fn a_message_counts_once_and_an_update_stops_it() {
     let request = server.anon(Method::POST, CAP).bearer_auth(&submitter).header("content-type", "text/xml");
     let (status, told) = crate::http::tests::said(request.body(cancel.clone())).await;
     assert_eq!(status, 200, "{told}");
-    assert!(told["problems"].to_string().contains("not-yours"), "{told}");
+    assert!(told["problems"].to_string().contains("unknown"), "{told}");
     assert_eq!(state(&update["id"]).await, "running");
     let (status, told) = server.cap("", cancel).await;
     assert_eq!(

@@ -57,8 +57,8 @@ async fn put(app: &App, caller: &Caller, headers: &HeaderMap, group: Group) -> H
     let _held = app.hold(caller.account(), &format!("group {}", group.id)).await;
     let found = app.store.group(caller.account(), &group.id).await?;
     check_if_match(headers, found.as_ref().map(|(_, version)| *version))?;
-    let version = app.store.put_group(caller.account(), group.clone()).await?;
-    app.note(caller, "group.put", &group.id, "").await;
+    let putting = app.store.put_group(caller.account(), group.clone());
+    let version = app.noted(app.act(caller, "group.put", &group.id, ""), putting).await?;
     let mut response = ([etag(version)], Json(&group)).into_response();
     if found.is_none() {
         *response.status_mut() = StatusCode::CREATED;
@@ -100,9 +100,9 @@ async fn remove(
     let _held = app.hold(caller.account(), &format!("group {id}")).await;
     let (_, version) = app.store.group(caller.account(), &id).await?.ok_or_else(missing)?;
     check_if_match(&headers, Some(version))?;
-    if !app.store.delete_group(caller.account(), &id).await? {
+    let deleting = app.store.delete_group(caller.account(), &id);
+    if !app.noted(app.act(&caller, "group.delete", &id, ""), deleting).await? {
         return Err(missing());
     }
-    app.note(&caller, "group.delete", &id, "").await;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,17 +1,38 @@
-//! OpenAPI document (`GET /openapi.json`): made from the table of routes, the schemas beside this file, and
-//! the list of channels.
+//! OpenAPI document (`GET /openapi.json`, `campanile openapi`): made from the table of routes, the schemas
+//! beside this file, and the list of channels.
+//!
+//! `schemas.json` has the bodies of answers, and what both ways share; `requests.json` the bodies of
+//! requests, whose optional members may all be null; `parameters.json` the parameters. [`answers`] derives
+//! the answers of an operation from its row, [`names`] its name.
 
+mod answers;
+#[cfg(test)]
+#[path = "tests/conformance.rs"]
+pub(crate) mod conformance;
+mod names;
+#[cfg(test)]
+mod tests;
+
+use self::answers::{answers, page_name, page_of};
+use self::names::{operation_id, tag};
 use crate::http::app::App;
-use crate::http::routes::{Gives, Operation, ROWS, RequiredRole, Takes};
+use crate::http::routes::{Gives, Operation, ROWS, RequiredRole, Takes, Versions};
 use axum::Router;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use records::DeliveryState;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
-/// Schemas of bodies, written by hand, except the members that the list of channels adds.
 const SCHEMAS: &str = include_str!("schemas.json");
+const REQUESTS: &str = include_str!("requests.json");
+const PARAMETERS: &str = include_str!("parameters.json");
+const FORM: &str = "application/x-www-form-urlencoded";
+const DESCRIPTION: &str = "Alerts to people, on whatever they carry. Errors are problem documents (RFC 9457); \
+    times are RFC 3339. HEAD is answered as GET without a body; any other method that a path does not list is \
+    answered 405 with those that it has in Allow. Optional members of a request's body may be null, which is as \
+    good as absent. Bodies may be compressed by gzip or zstd.";
 
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| build().to_string());
 pub(crate) fn routes() -> Router<App> {
@@ -23,195 +44,221 @@ async fn document() -> Response {
     (headers, DOCUMENT.as_str()).into_response()
 }
 
-fn build() -> Value {
+/// The API's description, as JSON on several lines. It needs no server.
+pub fn openapi_document() -> String {
+    format!("{:#}\n", build())
+}
+
+pub(crate) fn build() -> Value {
     let mut paths: Map<String, Value> = Map::new();
+    let parameters = parsed(PARAMETERS);
     for row in ROWS {
         let path = paths.entry(row.path).or_insert_with(|| json!({}));
-        path[row.method.to_lowercase()] = operation(row);
+        path[row.method.to_lowercase()] = operation(row, &parameters);
     }
-    let mut schemas: Value = serde_json::from_str(SCHEMAS).unwrap_or_default();
-    add_channels(&mut schemas);
     json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Campanile",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Alerts to people, on whatever they carry. Errors are problem documents (RFC 9457); times are RFC 3339.",
+            "description": DESCRIPTION,
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
+        "servers": [{"url": "/"}],
         "paths": paths,
         "components": {
-            "schemas": schemas,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "responses": {"Problem": {
-                "description": "What is wrong, field by field.",
-                "content": {"application/problem+json": {"schema": reference("Problem")}},
-            }},
+            "schemas": schemas(),
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer", "description": "A token, cmp_…"},
+                "session": {"type": "apiKey", "in": "cookie", "name": crate::http::auth::sessions::SESSION_COOKIE,
+                    "description": "A browser's session; it only reads."},
+            },
         },
     })
 }
 
+fn parsed(text: &str) -> Map<String, Value> {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+fn schemas() -> Value {
+    let (mut requests, mut schemas) = (Value::Object(parsed(REQUESTS)), Value::Object(parsed(SCHEMAS)));
+    schemas["DeliveryState"]["enum"] = DeliveryState::ALL.map(DeliveryState::name).to_vec().into();
+    add_channels(&mut requests, &mut schemas);
+    for (body, new) in [("RecipientBody", "NewRecipient"), ("GroupBody", "NewGroup")] {
+        // Where the path has no id, the body needs one.
+        let mut needing = requests[body].clone();
+        needing["required"] = json!(["id"]);
+        requests[new] = needing;
+    }
+    for row in ROWS {
+        if let Gives::Page(schema) = row.gives {
+            schemas[page_name(schema)] = page_of(schema);
+        }
+    }
+    for (name, schema) in requests.as_object_mut().into_iter().flatten() {
+        allow_null(schema);
+        schemas[name] = schema.take();
+    }
+    schemas
+}
+
 /// The name of each channel, the form of its addresses, and its own member wherever one may write it.
-fn add_channels(schemas: &mut Value) {
-    schemas["ChannelName"] = json!({"enum": channels::names().collect::<Vec<_>>()});
+fn add_channels(requests: &mut Value, schemas: &mut Value) {
+    let names = channels::names().collect::<Vec<_>>();
+    schemas["ChannelName"] = json!({"type": "string", "enum": names});
     let forms = channels::ALL.iter().map(|channel| format!("{}: {}", channel.name(), channel.form()));
     let forms = format!("In its channel's form: {}.", forms.collect::<Vec<_>>().join("; "));
-    schemas["Device"]["properties"]["address"]["description"] = forms.into();
+    requests["DeviceBody"]["properties"]["address"]["description"] = forms.into();
+    let wanted = format!("Of {}; empty: all of each person's.", names.join(", "));
+    requests["AlertRequest"]["properties"]["channels"]["description"] = wanted.into();
     for channel in channels::ALL {
         let (name, example) = (channel.name(), channel.example());
         let one = json!({"type": "string", "examples": [example]});
         let many = json!({"type": "array", "items": {"type": "string"}});
-        schemas["Recipient"]["properties"][name] =
+        requests["RecipientBody"]["properties"][name] =
             json!({"oneOf": [one, many], "description": "Short for devices."});
-        schemas["ChannelTexts"]["oneOf"][1]["properties"][name] = channel.schema();
-        schemas["AlertRequest"]["properties"]["texts"]["properties"][name] = channel.schema();
-        if let Some(examples) = schemas["AudienceEntry"]["oneOf"][0]["examples"].as_array_mut() {
+        for texts in ["Texts", "LanguageTexts"] {
+            requests[texts]["properties"][name] = channel.schema();
+        }
+        for texts in ["ContentTexts", "ContentLanguageTexts"] {
+            schemas[texts]["properties"][name] = channel.schema();
+        }
+        if let Some(examples) = requests["AudienceEntry"]["oneOf"][0]["examples"].as_array_mut() {
             examples.push(format!("{name}:{example}").into());
         }
     }
 }
 
-fn operation(row: &Operation) -> Value {
+/// Lets the optional members of all objects in a schema be null.
+fn allow_null(schema: &mut Value) {
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    let members = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for (name, member) in members.into_iter().flatten() {
+        allow_null(member);
+        if !required.contains(&Value::from(name.as_str())) {
+            nullable(member);
+        }
+    }
+    for inner in ["items", "additionalProperties"] {
+        schema.get_mut(inner).into_iter().for_each(allow_null);
+    }
+    let forms = schema.get_mut("oneOf").and_then(Value::as_array_mut);
+    forms.into_iter().flatten().for_each(allow_null);
+}
+
+fn nullable(schema: &mut Value) {
+    let Some(keywords) = schema.as_object_mut() else { return };
+    if let Some(reference) = keywords.remove("$ref") {
+        keywords.insert("oneOf".into(), json!([{"$ref": reference}, {"type": "null"}]));
+    } else if let Some(Value::Array(forms)) = keywords.get_mut("oneOf") {
+        forms.push(json!({"type": "null"}));
+    } else {
+        let types = match keywords.remove("type") {
+            Some(Value::Array(types)) => types,
+            one => one.into_iter().collect(),
+        };
+        let types: Vec<Value> = types.into_iter().chain([Value::from("null")]).collect();
+        keywords.insert("type".into(), types.into());
+    }
+}
+
+fn operation(row: &Operation, parameters: &Map<String, Value>) -> Value {
     let mut out = json!({
         "operationId": operation_id(row),
+        "tags": [tag(row)],
         "summary": row.about,
-        "parameters": parameters(row),
-        "responses": {
-            row.status.to_string(): success(row),
-            "default": {"$ref": "#/components/responses/Problem"},
-        },
-        "security": if row.need == RequiredRole::Nothing { json!([]) } else { json!([{"token": []}]) },
+        "parameters": parameters_of(row, parameters),
+        "responses": answers(row),
+        "security": security(row),
     });
     if row.need != RequiredRole::Nothing {
         out["description"] = format!("Roles: {}.", row.need.words()).into();
     }
-    if let Some(body) = request_body(row.takes) {
+    if let Some(body) = request_body(row) {
         out["requestBody"] = body;
     }
     out
 }
 
-fn operation_id(row: &Operation) -> String {
-    let words: Vec<&str> =
-        row.path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    format!(
-        "{}_{}",
-        row.method.to_lowercase(),
-        if words.is_empty() { "page".to_owned() } else { words.join("_") }
-    )
+/// A browser's session reads; everything else needs a token.
+fn security(row: &Operation) -> Value {
+    match (row.need, row.method) {
+        (RequiredRole::Nothing, _) => json!([]),
+        (_, "GET") => json!([{"token": []}, {"session": []}]),
+        _ => json!([{"token": []}]),
+    }
 }
 
-fn parameters(row: &Operation) -> Vec<Value> {
+fn parameters_of(row: &Operation, types: &Map<String, Value>) -> Vec<Value> {
     let captures = row.path.split('{').skip(1).filter_map(|part| part.split('}').next());
-    let captures = captures.map(|name| parameter(name, "path", true));
-    let queries = row.query.iter().map(|name| parameter(name, "query", false));
+    let captures = captures.map(|name| parameter(name, "path", row, types));
+    let queries = row.query.iter().map(|name| parameter(name, "query", row, types));
     let mut out: Vec<Value> = captures.chain(queries).collect();
-    if row.method == "POST" && row.path == "/api/v1/alerts" {
-        out.push(parameter("Idempotency-Key", "header", false));
+    if row.is_keyed {
+        out.push(parameter("Idempotency-Key", "header", row, types));
     }
-    if matches!(row.method, "PUT" | "PATCH" | "DELETE") && row.gives != Gives::Nothing {
-        out.push(parameter("If-Match", "header", false));
+    if matches!(row.versions, Versions::Checks | Versions::ShowsAndChecks) {
+        out.push(parameter("If-Match", "header", row, types));
     }
     out
 }
 
-fn parameter(name: &str, place: &str, required: bool) -> Value {
-    let kind = if name == "limit" { "integer" } else { "string" };
-    json!({"name": name, "in": place, "required": required, "schema": {"type": kind}})
+/// A parameter with the type that it has on this path or on those below one, else everywhere. What a platform
+/// hands in is text.
+fn parameter(name: &str, place: &str, row: &Operation, types: &Map<String, Value>) -> Value {
+    let of_path = types.iter().find_map(|(known, schema)| {
+        let (known, path) = known.split_once(' ')?;
+        (known == name && row.path.starts_with(path)).then_some(schema)
+    });
+    let usual = || types.get(name).filter(|_| !row.is_for_people);
+    let mut schema = of_path.or_else(usual).cloned().unwrap_or_else(|| json!({"type": "string"}));
+    let mut part = |key: &str| schema.as_object_mut().and_then(|schema| schema.remove(key));
+    let (about, required) = (part("description"), part("required"));
+    let required = required.unwrap_or_else(|| (place == "path").into());
+    let mut out = json!({"name": name, "in": place, "required": required, "schema": schema});
+    if let Some(about) = about {
+        out["description"] = about;
+    }
+    out
 }
 
-fn request_body(takes: Takes) -> Option<Value> {
-    let content = match takes {
+fn request_body(row: &Operation) -> Option<Value> {
+    let content = match row.takes {
         Takes::Nothing => return None,
         Takes::Json(schema) => json!({"application/json": {"schema": reference(schema)}}),
+        Takes::Patch(schema) => {
+            let of = json!({"schema": reference(schema)});
+            json!({"application/json": of, "application/merge-patch+json": of})
+        }
         Takes::OneOrMany(schema) => {
-            let many = json!({"type": "array", "items": reference(schema)});
+            let many = json!({"type": "array", "maxItems": crate::http::recipients::MANY_MAX, "items": reference(schema)});
             json!({"application/json": {"schema": {"oneOf": [reference(schema), many]}}})
         }
         Takes::Media(types) => media(types),
     };
-    Some(json!({"required": true, "content": content}))
+    // A platform may put everything into the query.
+    let required = !row.path.starts_with("/cgi-bin/");
+    Some(json!({"required": required, "content": content}))
 }
 
-fn success(row: &Operation) -> Value {
-    let content = match row.gives {
-        Gives::Nothing => return json!({"description": "Done."}),
-        Gives::Json(schema) => json!({"application/json": {"schema": reference(schema)}}),
-        Gives::Page(schema) => {
-            let items = json!({"type": "array", "items": reference(schema)});
-            let next = json!({"type": ["string", "null"]});
-            let page = json!({"type": "object", "required": ["items", "next"], "properties": {"items": items, "next": next}});
-            json!({"application/json": {"schema": page}})
-        }
-        Gives::JsonOr(schema, types) => {
-            let mut content = media(types);
-            content["application/json"] = json!({"schema": reference(schema)});
-            content
-        }
-        Gives::Media(types) => media(types),
-    };
-    json!({"description": row.about, "content": content})
-}
-
+/// Bodies that are no JSON: a form's fields, text, or octets of any number.
 fn media(types: &[&str]) -> Value {
+    let schema = |name: &str| match name {
+        FORM => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        "text/html" | "text/plain" => json!({"type": "string"}),
+        // A schema here would be that of an event to some, of the whole stream to others.
+        "text/event-stream" => json!({}),
+        xml if xml.ends_with("xml") => json!({"type": "string"}),
+        _ => json!({"type": "string", "format": "binary"}),
+    };
     types
         .iter()
-        .map(|name| ((*name).to_owned(), json!({"schema": {"type": "string"}})))
+        .map(|name| ((*name).to_owned(), json!({"schema": schema(name)})))
         .collect::<Map<_, _>>()
         .into()
 }
 
 fn reference(schema: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{schema}")})
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_reference_leads_to_a_schema_and_every_schema_is_used() {
-        let document = build();
-        let text = document.to_string();
-        let schemas = document["components"]["schemas"].as_object().unwrap();
-        assert!(!schemas.is_empty());
-        for part in text.split("#/components/schemas/").skip(1) {
-            let name = part.split('"').next().unwrap();
-            assert!(schemas.contains_key(name), "{name} has no schema");
-        }
-        for name in schemas.keys() {
-            assert!(text.contains(&format!("#/components/schemas/{name}\"")), "{name} is used nowhere");
-        }
-    }
-
-    #[test]
-    fn every_channel_is_named_wherever_one_may_be_written() {
-        let schemas = &build()["components"]["schemas"];
-        let in_devices = &schemas["Device"]["properties"]["channel"];
-        assert_eq!(in_devices["$ref"], "#/components/schemas/ChannelName");
-        assert_eq!(schemas["AlertRequest"]["properties"]["channels"]["items"], *in_devices);
-        let address = schemas["Device"]["properties"]["address"]["description"].as_str().unwrap();
-        for channel in channels::ALL {
-            let name = channel.name();
-            assert!(schemas["ChannelName"]["enum"].as_array().unwrap().contains(&name.into()), "{name}");
-            assert!(address.contains(&format!("{name}: {}", channel.form())), "{name}");
-            assert!(schemas["Recipient"]["properties"][name]["oneOf"].is_array(), "{name}");
-            let texts = &schemas["AlertRequest"]["properties"]["texts"]["properties"][name];
-            assert_eq!(*texts, channel.schema(), "{name}");
-            assert_eq!(schemas["ChannelTexts"]["oneOf"][1]["properties"][name], channel.schema(), "{name}");
-            let examples = schemas["AudienceEntry"]["oneOf"][0]["examples"].as_array().unwrap();
-            assert!(examples.contains(&format!("{name}:{}", channel.example()).into()), "{name}");
-        }
-        let shown = schemas["Recipient"]["additionalProperties"] == false;
-        assert!(shown && schemas["Device"]["properties"]["address"]["type"] == "string");
-    }
-
-    #[test]
-    fn operation_ids_are_unique() {
-        let mut ids: Vec<String> = ROWS.iter().map(operation_id).collect();
-        ids.sort();
-        let count = ids.len();
-        ids.dedup();
-        assert_eq!(ids.len(), count);
-    }
 }

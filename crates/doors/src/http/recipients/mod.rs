@@ -1,8 +1,10 @@
 //! Recipients: one or many put, changed, listed, removed.
 //!
 //! `POST`, `GET /api/v1/recipients` · `GET`, `PUT`, `PATCH`, `DELETE /api/v1/recipients/{id}`; files of any
-//! size by `:import` and `:export` ([`stream`]).
+//! size by `:import` and `:export` ([`stream`]); one person forgotten, or shown all that is known of them
+//! ([`person`]).
 
+mod person;
 pub(crate) mod stream;
 #[cfg(test)]
 mod tests;
@@ -15,7 +17,7 @@ use crate::http::request::json::{self, JsonNode};
 use crate::http::request::query::{Captured, Query, check_if_match, cursor, etag};
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::LOCATION;
+use axum::http::header::{IF_MATCH, LOCATION};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -25,11 +27,11 @@ use records::Recipient;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
-use store::SharedStore;
 use store::import::{from_json, to_json};
+use store::{Act, SharedStore};
 
 /// Recipients in one body; `:import` takes any number.
-const MANY_MAX: usize = 10_000;
+pub(crate) const MANY_MAX: usize = 10_000;
 /// Recipients looked through for one page of a filtered list.
 const FILTER_SCAN_MAX: usize = 20_000;
 /// Filters of one list.
@@ -39,7 +41,11 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/v1/recipients", post(create).get(list))
         .route("/api/v1/recipients:import", post(stream::import))
         .route("/api/v1/recipients:export", get(stream::export))
-        .route("/api/v1/recipients/{id}", get(show).put(replace).patch(change).delete(remove))
+        .route(
+            "/api/v1/recipients/{id}",
+            get(show).put(replace).patch(change).delete(remove).post(person::act),
+        )
+        .route("/api/v1/recipients/{id}/export", get(person::export))
 }
 
 async fn create(
@@ -49,6 +55,10 @@ async fn create(
     body: Body,
 ) -> HttpResult<Response> {
     match app.json(&headers, body).await? {
+        JsonNode::List(_) if headers.contains_key(IF_MATCH) => {
+            let reason = "goes with one recipient, not with a list";
+            Err(HttpProblem::field(ProblemKind::BadHeader, "If-Match", reason))
+        }
         JsonNode::List(items) => {
             let defaults = app.defaults.load_full();
             let recipients = off_thread(items.len() * 500, move || read_many(items, &defaults)).await??;
@@ -119,8 +129,8 @@ fn read(mut node: JsonNode, id: Option<&str>, defaults: &Defaults) -> HttpResult
 
 async fn put_many(app: &App, caller: &Caller, recipients: Vec<Recipient>) -> HttpResult<Response> {
     let mut ids: Vec<String> = recipients.iter().map(|recipient| recipient.id.clone()).collect();
-    let versions = app.store.put_recipients(caller.account(), recipients).await?;
-    app.note(caller, "recipients.put", &format!("{} recipients", ids.len()), "").await;
+    let act = app.act(caller, "recipients.put", &format!("{} recipients", ids.len()), "");
+    let versions = app.noted(act, app.store.put_recipients(caller.account(), recipients)).await?;
     let items: Vec<Value> = ids
         .drain(..)
         .zip(versions)
@@ -131,8 +141,9 @@ async fn put_many(app: &App, caller: &Caller, recipients: Vec<Recipient>) -> Htt
 
 /// Writes one and shows it.
 async fn put(app: &App, caller: &Caller, recipient: Recipient, new: bool) -> HttpResult<Response> {
-    let versions = app.store.put_recipients(caller.account(), vec![recipient.clone()]).await?;
-    app.note(caller, "recipient.put", &recipient.id, "").await;
+    let act = about(app, caller, "recipient.put", &recipient.id);
+    let putting = app.store.put_recipients(caller.account(), vec![recipient.clone()]);
+    let versions = app.noted(act, putting).await?;
     let version = versions.first().copied().unwrap_or_default();
     let mut response = shown(&recipient, version);
     if new {
@@ -142,6 +153,11 @@ async fn put(app: &App, caller: &Caller, recipient: Recipient, new: bool) -> Htt
         }
     }
     Ok(response)
+}
+
+/// An act that concerns one person: what it says of them can be forgotten.
+fn about(app: &App, caller: &Caller, verb: &str, id: &str) -> Act {
+    Act { person: Some(id.to_owned()), ..app.act(caller, verb, id, "") }
 }
 
 fn shown(recipient: &Recipient, version: u64) -> Response {
@@ -197,7 +213,7 @@ async fn change(
     headers: HeaderMap,
     body: Body,
 ) -> HttpResult<Response> {
-    let patch = app.json(&headers, body).await?;
+    let patch = app.json_patch(&headers, body).await?;
     let JsonNode::Object(members) = &patch else {
         return Err(HttpProblem::field(
             ProblemKind::InvalidFields,
@@ -227,10 +243,10 @@ async fn remove(
     let _held = app.hold(caller.account(), &id).await;
     let (_, version) = app.store.recipient(caller.account(), &id).await?.ok_or_else(missing)?;
     check_if_match(&headers, Some(version))?;
-    if !app.store.delete_recipient(caller.account(), &id).await? {
+    let deleting = app.store.delete_recipient(caller.account(), &id);
+    if !app.noted(about(&app, &caller, "recipient.delete", &id), deleting).await? {
         return Err(missing());
     }
-    app.note(&caller, "recipient.delete", &id, "").await;
     Ok(StatusCode::NO_CONTENT)
 }
 

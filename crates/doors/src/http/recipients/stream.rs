@@ -54,7 +54,7 @@ pub(crate) async fn import(
         "text/csv" => ImportFormat::Csv,
         _ => ImportFormat::Ndjson,
     };
-    let Ok(_place) = app.imports.try_acquire() else { return Err(HttpProblem::busy("imports", IMPORTS_MAX)) };
+    let _place = app.imports.take(caller.account())?;
     let mut reader = body::open(&headers, body)?;
     let rows = ImportReader::new(format, (**app.defaults.load()).clone());
     let mut import = RecipientImport::begin(&app, &caller, rows, on_problem).await?;
@@ -98,6 +98,8 @@ struct RecipientImport<'a> {
     rows: Vec<Recipient>,
     problems: Vec<RowProblem>,
     problem_count: u64,
+    /// Rows staged.
+    staged: usize,
     /// The file as a whole cannot be read: no row of it may be skipped over.
     is_unreadable: bool,
 }
@@ -121,6 +123,7 @@ impl<'a> RecipientImport<'a> {
             rows,
             problems,
             problem_count: 0,
+            staged: 0,
             is_unreadable: false,
         })
     }
@@ -171,6 +174,7 @@ impl<'a> RecipientImport<'a> {
         while self.rows.len() >= STAGE_ROWS {
             let rest = self.rows.split_off(STAGE_ROWS);
             let rows = std::mem::replace(&mut self.rows, rest);
+            self.staged += rows.len();
             self.app.store.stage(self.import.no, rows).await?;
         }
         Ok(())
@@ -190,22 +194,22 @@ impl<'a> RecipientImport<'a> {
             return Err(problem);
         }
         let rows = std::mem::take(&mut self.rows);
+        let detail = format!("{} rows, {} problems", self.staged + rows.len(), self.problem_count);
         let published = async {
             if !rows.is_empty() {
                 self.app.store.stage(self.import.no, rows).await?;
             }
-            self.app.store.publish_import(self.import.no).await
+            let act = self.app.act(self.caller, "recipients.import", "", &detail);
+            self.app.noted(act, self.app.store.publish_import(self.import.no)).await
         };
         match published.await {
             Ok(imported) => {
                 self.import.ended = true;
-                let detail = format!("{imported} imported, {} problems", self.problem_count);
-                self.app.note(self.caller, "recipients.import", "", &detail).await;
                 Ok(Json(self.view(imported)).into_response())
             }
             Err(error) => {
                 self.abandon().await;
-                Err(error.into())
+                Err(error)
             }
         }
     }
@@ -242,6 +246,7 @@ pub(crate) async fn export(
     Query::read(&uri, &[])?;
     let wanted = negotiate(&headers, &["application/x-ndjson", "text/csv"])?;
     let csv = wanted == "text/csv";
+    app.note(app.act(&caller, "recipients.export", "", wanted)).await?;
     let columns = if csv { Some(columns(&app, &caller).await?) } else { None };
     let name = if csv { "recipients.csv" } else { "recipients.ndjson" };
     let head = columns.as_ref().map(|columns| columns.header());
@@ -347,17 +352,18 @@ impl CsvColumns {
     }
 }
 
-/// A record of RFC 4180, section 2.
+/// A record of RFC 4180, section 2, in which no cell is a formula; an import reads it back as it was.
 fn line<'c>(cells: impl Iterator<Item = &'c str>) -> String {
     let mut out = String::new();
     for (index, cell) in cells.enumerate() {
         if index > 0 {
             out.push(',');
         }
-        if cell.contains([',', '"', '\n', '\r']) || cell.trim() != cell {
+        let cell = store::spreadsheet::guarded(cell);
+        if cell.contains([',', '"', '\n', '\r']) || cell.trim() != &*cell {
             out.push_str(&format!("\"{}\"", cell.replace('"', "\"\"")));
         } else {
-            out.push_str(cell);
+            out.push_str(&cell);
         }
     }
     out.push_str("\r\n");

@@ -283,3 +283,65 @@ async fn unknown_edge_sites_are_refused_at_the_door_until_a_reload_has_them() {
     assert_eq!(patch(device("south")).await.0, 422);
     server.close().await;
 }
+
+#[tokio::test]
+async fn an_export_as_csv_holds_no_formula_and_comes_back_as_it_was() {
+    let server = TestServer::open().await;
+    let people = json!([
+        {"id": "a", "name": "=HYPERLINK(\"http://x\")", "attributes": {"@note": "-1+1", "lag": "-3.5"},
+         "devices": [{"channel": "sms", "address": "+46701000001"}]},
+        {"id": "b", "name": "'=x", "attributes": {"@note": "\t=1", "lag": "+"},
+         "devices": [{"channel": "sms", "address": "+46701000002"}, {"channel": "sms", "address": "+46701000003"}]},
+    ]);
+    assert_eq!(said(server.call(Method::POST, PEOPLE).json(&people)).await.0, 200);
+    let all = async || server.get(PEOPLE).await.1["items"].clone();
+    let before = all().await;
+    let export = server.call(Method::GET, "/api/v1/recipients:export").header("accept", "text/csv");
+    let file = export.send().await.unwrap().text().await.unwrap();
+    for cell in file.split([',', '\n']).map(|cell| cell.trim_start_matches('"')) {
+        let is_number = |rest: &str| rest.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
+        let is_formula = cell.starts_with(['=', '@', '\t', '\r'])
+            || cell.starts_with(['+', '-']) && !is_number(cell[1..].trim_end_matches('\r'));
+        assert!(!is_formula, "{cell:?} in {file}");
+    }
+    for id in ["a", "b"] {
+        assert_eq!(said(server.call(Method::DELETE, &format!("{PEOPLE}/{id}"))).await.0, 204);
+    }
+    let back = server.call(Method::POST, "/api/v1/recipients:import").header("content-type", "text/csv");
+    assert_eq!(said(back.body(file)).await.0, 200);
+    assert_eq!(all().await, before);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_person_is_erased_and_exported_by_who_may_change_people() {
+    let server = TestServer::open().await;
+    server.people().await;
+    let operator = server.token(Role::Operator).await;
+    let viewer = server.token(Role::Viewer).await;
+    let export = || server.anon(Method::GET, &format!("{PEOPLE}/ann/export"));
+    let erase = || server.anon(Method::POST, &format!("{PEOPLE}/ann:erase"));
+    assert_eq!(said(export().bearer_auth(&viewer)).await.0, 403);
+    assert_eq!(said(erase().bearer_auth(&viewer)).await.0, 403);
+    let (status, shown) = said(export().bearer_auth(&operator)).await;
+    assert_eq!((status.as_u16(), &shown["record"]["id"]), (200, &json!("ann")), "{shown}");
+    let (status, erased) = said(erase().bearer_auth(&operator)).await;
+    assert_eq!((status.as_u16(), &erased["record"]), (200, &json!(true)), "{erased}");
+    assert_eq!(server.get(&format!("{PEOPLE}/ann")).await.0, 404);
+    for (request, status_expected) in [(export(), 404), (erase(), 404)] {
+        assert_eq!(said(request.bearer_auth(&operator)).await.0, status_expected);
+    }
+    let (_, trail) = server.get("/api/v1/audit?limit=10").await;
+    assert_eq!(
+        (&trail["items"][0]["verb"], &trail["items"][0]["object"]),
+        (&json!("recipient.erase"), &json!("erased"))
+    );
+    assert!(!trail.to_string().contains("\"ann\""), "{trail}");
+    let (status, problem) = said(server.call(Method::POST, &format!("{PEOPLE}/bo:forget"))).await;
+    assert_eq!(status, 404);
+    assert!(problem["detail"].as_str().unwrap().contains("known is erase"), "{problem}");
+    let response = server.call(Method::POST, &format!("{PEOPLE}/bo")).send().await.unwrap();
+    assert_eq!(response.status(), 405);
+    assert_eq!(response.headers()["allow"], "DELETE, GET, HEAD, PATCH, PUT");
+    server.close().await;
+}

@@ -86,9 +86,9 @@ impl BodyLimits {
         BodyLimits { octets_max, large: Semaphore::new(LARGE_BODIES_MAX) }
     }
 
-    /// Reads a JSON body.
-    pub(crate) async fn json(&self, headers: &HeaderMap, body: Body) -> HttpResult<JsonNode> {
-        media_type(headers, &["application/json", "application/merge-patch+json"])?;
+    /// Reads a JSON body of one of these media types.
+    pub(crate) async fn json(&self, headers: &HeaderMap, body: Body, types: &[&str]) -> HttpResult<JsonNode> {
+        media_type(headers, types)?;
         let bytes = self.whole(headers, body, self.octets_max).await?;
         off_thread(bytes.len(), move || json::parse(&bytes)).await?
     }

@@ -119,14 +119,19 @@ pub(crate) fn etag(version: u64) -> (HeaderName, HeaderValue) {
 
 /// Compares If-Match (RFC 9110, section 13.1.1) with the current version.
 pub(crate) fn check_if_match(headers: &HeaderMap, version: Option<u64>) -> HttpResult<()> {
-    let mut wanted = headers.get_all(IF_MATCH).iter().peekable();
-    if wanted.peek().is_none() {
+    let mut lines = headers.get_all(IF_MATCH).iter().peekable();
+    if lines.peek().is_none() {
         return Ok(());
     }
-    let fits = wanted.filter_map(|value| value.to_str().ok()).flat_map(|line| line.split(',')).any(|tag| {
-        let tag = tag.trim();
-        version.is_some_and(|version| tag == "*" || tag == format!("\"{version}\""))
-    });
+    let mut fits = false;
+    for line in lines {
+        let tags = line.to_str().ok().and_then(entity_tags).ok_or_else(|| {
+            let reason = "is neither * nor a list of ETags, which stand in quotes";
+            HttpProblem::field(ProblemKind::BadHeader, "If-Match", reason)
+        })?;
+        fits |= version
+            .is_some_and(|version| tags.iter().any(|tag| *tag == "*" || *tag == format!("\"{version}\"")));
+    }
     if fits {
         return Ok(());
     }
@@ -139,4 +144,46 @@ pub(crate) fn check_if_match(headers: &HeaderMap, version: Option<u64>) -> HttpR
         Some((name, value)) => problem.with_header(name, value),
         None => problem,
     })
+}
+
+/// The entity tags of a line (RFC 9110, section 8.8.3), with their quotes; or `*` alone.
+fn entity_tags(line: &str) -> Option<Vec<&str>> {
+    let line = line.trim();
+    if line == "*" {
+        return Some(vec![line]);
+    }
+    let (mut tags, mut rest) = (Vec::new(), line);
+    loop {
+        let opaque = rest.strip_prefix("W/").unwrap_or(rest).strip_prefix('"')?;
+        let end = rest.len() - opaque.len() + opaque.find('"')? + 1;
+        tags.push(&rest[..end]);
+        rest = rest[end..].trim_start();
+        if rest.is_empty() {
+            return Some(tags);
+        }
+        rest = rest.strip_prefix(',')?.trim_start();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_entity_tags_is_read_whole_or_not_at_all() {
+        for (line, tags) in [
+            ("*", Some(vec!["*"])),
+            ("\"1\"", Some(vec!["\"1\""])),
+            (" \"x,y\" ,W/\"2\"", Some(vec!["\"x,y\"", "W/\"2\""])),
+            ("1", None),
+            ("", None),
+            ("{}", None),
+            ("\"1", None),
+            ("\"1\",", None),
+            ("\"1\" \"2\"", None),
+            ("*, \"1\"", None),
+        ] {
+            assert_eq!(entity_tags(line), tags, "{line}");
+        }
+    }
 }

@@ -2,17 +2,22 @@
 //! connection, and stops in order.
 
 mod client_address;
+mod host;
+mod other_protocol;
 mod watched;
 
 pub(crate) use client_address::ClientAddress;
+pub(crate) use host::is_host;
 
-use crate::activity::Activity;
+use crate::activity::{Activity, ClientTimes};
 use crate::http::app::App;
+use crate::http::problem::{HttpProblem, ProblemKind};
 use crate::http::{Deps, HttpConfig, router};
 use crate::kannel::{BEGINNING_OCTETS, FastPath, GeneralPath, PATH, SendSms, is_for_fast_path};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response};
+use axum::response::IntoResponse;
 use client_address::client_of;
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
@@ -25,6 +30,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
@@ -34,8 +40,6 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 use watched::{WatchedBody, WatchedStream};
 
-/// A request's head must be there within this; an idle connection is closed after it.
-const HEAD_MAX: Duration = Duration::from_secs(30);
 /// A TLS handshake must be over within this.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// Requests still running when the server stops get so long.
@@ -68,9 +72,15 @@ pub struct HttpRunning {
     address: SocketAddr,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
+    without_admin: Arc<AtomicBool>,
 }
 
 impl HttpRunning {
+    /// No admin token is on record, or again one is: a refusal for want of a token says how to make one.
+    pub fn set_without_admin(&self, is_without: bool) {
+        self.without_admin.store(is_without, Ordering::Relaxed);
+    }
+
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -99,9 +109,12 @@ pub async fn serve(config: HttpConfig, deps: Deps) -> Result<HttpRunning, ServeE
         deps.messages.clone(),
         deps.platforms.clone(),
         deps.guessing.clone(),
+        deps.outbound.clone(),
         deps.clock.clone(),
     );
     let app = App::new(deps, &config, stopping.clone());
+    let following = app.clone();
+    let without_admin = app.auth.without_admin.clone();
     let door = HttpDoorState {
         paths: RequestPaths::new(app, Arc::new(sendsms)),
         tls: config.tls.clone().map(TlsAcceptor::from),
@@ -113,17 +126,20 @@ pub async fn serve(config: HttpConfig, deps: Deps) -> Result<HttpRunning, ServeE
         balancers: config.balancers,
         trusted_proxies: Arc::new(config.trusted_proxies),
         refused: metrics::counter!("campanile_connections_refused_total", "door" => "http"),
+        times: ClientTimes { head: config.limits.head_timeout, write_stall: config.limits.write_stall },
         stopping,
     };
     tracing::info!(%address, tls = config.tls.is_some(), "the HTTP door is open");
     let task = tokio::spawn(async move {
         let upkeep = metrics.map(|handle| tokio::spawn(fold_metrics(handle)));
+        let following = tokio::spawn(async move { following.follow_revocations().await });
         door.run(listener).await;
+        following.abort();
         if let Some(upkeep) = upkeep {
             upkeep.abort();
         }
     });
-    Ok(HttpRunning { address, stop, task })
+    Ok(HttpRunning { address, stop, task, without_admin })
 }
 
 async fn fold_metrics(handle: metrics_exporter_prometheus::PrometheusHandle) {
@@ -143,6 +159,7 @@ struct HttpDoorState {
     /// Their requests name the client in a header.
     trusted_proxies: Arc<Balancers>,
     refused: metrics::Counter,
+    times: ClientTimes,
     stopping: watch::Receiver<bool>,
 }
 
@@ -189,7 +206,7 @@ impl HttpDoorState {
     ) -> impl Future<Output = ()> + Send + 'static {
         let (paths, tls, stopping) = (self.paths.clone(), self.tls.clone(), self.stopping.clone());
         let (has_header, trusted_proxies) = (self.balancers.holds(peer), Arc::clone(&self.trusted_proxies));
-        let activity = Arc::new(Activity::new(place));
+        let activity = Arc::new(Activity::new(place, self.times));
         async move {
             let sent_out = Arc::clone(&activity);
             let served = async move {
@@ -202,6 +219,9 @@ impl HttpDoorState {
                 match tls {
                     None => connection.serve_plain(stream).await,
                     Some(tls) => {
+                        if other_protocol::is_plain(&stream, HANDSHAKE_MAX).await? {
+                            return other_protocol::refuse_plain(stream).await;
+                        }
                         let handshake = tokio::time::timeout(HANDSHAKE_MAX, tls.accept(stream)).await;
                         connection.serve_http(handshake.map_err(io::Error::from)??).await
                     }
@@ -255,11 +275,17 @@ impl RequestPaths {
         self,
         mut request: Request<WatchedBody<Incoming>>,
         client: ClientAddress,
+        activity: Arc<Activity>,
     ) -> Result<Response<Body>, Infallible> {
+        if !host::has_valid_host(request.version(), request.headers()) {
+            return Ok(HttpProblem::new(ProblemKind::BadHeader, host::WRONG_HOST).into_response());
+        }
         if request.uri().path() == PATH {
-            return Ok(self.general_path.answer(&self.app.bodies, request.map(Body::new), client.0).await);
+            let from = (client.0, &activity);
+            return Ok(self.general_path.answer(&self.app.bodies, request.map(Body::new), from).await);
         }
         request.extensions_mut().insert(client);
+        request.extensions_mut().insert(activity);
         self.router.call(request).await
     }
 }
@@ -280,10 +306,13 @@ impl Connection {
     async fn serve_plain(mut self, stream: TcpStream) -> io::Result<()> {
         let mut beginning = [0; BEGINNING_OCTETS];
         let peeked = tokio::select! {
-            peeked = tokio::time::timeout(HEAD_MAX, stream.peek(&mut beginning)) => peeked,
+            peeked = tokio::time::timeout(self.activity.times().head, stream.peek(&mut beginning)) => peeked,
             () = stopped(&mut self.stopping) => return Ok(()),
         };
         let Ok(Ok(octets)) = peeked else { return Ok(()) };
+        if other_protocol::is_tls(&beginning[..octets]) {
+            return other_protocol::refuse_tls(stream, self.client).await;
+        }
         if !is_for_fast_path(&beginning[..octets]) || self.trusted_proxies.holds(self.client) {
             return self.serve_http(stream).await;
         }
@@ -304,7 +333,10 @@ impl Connection {
     {
         let Connection { client, trusted_proxies, activity, paths, mut stopping } = self;
         let mut builder = http1::Builder::new();
-        builder.timer(TokioTimer::new()).header_read_timeout(HEAD_MAX).max_buf_size(HEAD_OCTETS_MAX);
+        builder
+            .timer(TokioTimer::new())
+            .header_read_timeout(activity.times().head)
+            .max_buf_size(HEAD_OCTETS_MAX);
         let stream = WatchedStream::new(stream, Arc::clone(&activity));
         let service = service_fn(move |request: Request<Incoming>| {
             let (paths, activity) = (paths.clone(), Arc::clone(&activity));
@@ -314,7 +346,7 @@ impl Connection {
             }
             let request = request.map(|body| WatchedBody::of_request(body, Arc::clone(&activity)));
             async move {
-                let answer = paths.answer(request, client).await;
+                let answer = paths.answer(request, client, Arc::clone(&activity)).await;
                 activity.begin_request();
                 answer.map(|answer| answer.map(|body| WatchedBody::of_response(body, activity)))
             }

@@ -1,6 +1,6 @@
 //! Watched stream and bodies note what a connection does: it reads or not, and its request is here or not.
 
-use crate::activity::{Activity, WRITE_STALL_MAX};
+use crate::activity::Activity;
 use axum::body::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use std::io;
@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A stream that ends with an error once its peer has taken nothing for [`WRITE_STALL_MAX`].
+/// A stream that ends with an error once its peer has taken nothing for too long.
 pub(super) struct WatchedStream<S> {
     stream: S,
     activity: Arc<Activity>,
@@ -31,7 +31,8 @@ impl<S> WatchedStream<S> {
             return written;
         }
         self.activity.set_stalled(true);
-        let stall = self.stall.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + WRITE_STALL_MAX)));
+        let stall_max = self.activity.times().write_stall;
+        let stall = self.stall.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + stall_max)));
         ready!(stall.as_mut().poll(cx));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read what it is sent")))
     }

@@ -1,5 +1,5 @@
-//! Tests of the door's places: silent, half and never-reading connections of one address, balancers, and
-//! guesses.
+//! Tests of the door's places: silent, half and never-reading connections of one address, balancers, hosts,
+//! and guesses.
 
 use super::*;
 use crate::http::HttpLimits;
@@ -149,5 +149,78 @@ async fn guesses_of_a_password_are_slow_and_whoever_knows_it_gets_in() {
         Instant::now(),
     );
     assert_ne!(verdict, crate::guessing::GuessVerdict::Now, "the budget of guesses is used up");
+    server.close().await;
+}
+
+/// Everything that a door says to these octets, which end with the connection.
+async fn answer_to(door: SocketAddr, octets: &[u8]) -> String {
+    let mut stream = TcpStream::connect(door).await.unwrap();
+    stream.write_all(octets).await.unwrap();
+    let mut answer = Vec::new();
+    let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("it ends");
+    assert!(read.is_ok() || !answer.is_empty(), "{read:?}");
+    String::from_utf8(answer).unwrap()
+}
+
+#[tokio::test]
+async fn http_1_1_needs_exactly_one_valid_host() {
+    let server = TestServer::at(few_places(), None, None).await;
+    let door = server.door.address();
+    for (version, hosts, is_wrong) in [
+        ("1.1", "Host: alerts.example:8080\r\n", false),
+        ("1.1", "Host:\r\n", false),
+        ("1.1", "", true),
+        ("1.1", "Host: a\r\nHost: a\r\n", true),
+        ("1.1", "Host: a/b\r\n", true),
+        ("1.0", "", false),
+        ("1.0", "Host: a\r\nHost: b\r\n", true),
+    ] {
+        for (path, status) in [("/healthz", "200"), ("/cgi-bin/sendsms?username=a&password=b&to=1", "403")] {
+            let request = format!("GET {path} HTTP/{version}\r\n{hosts}Connection: close\r\n\r\n");
+            let answer = answer_to(door, request.as_bytes()).await;
+            let expected = if is_wrong { "400" } else { status };
+            assert_eq!(answer.split(' ').nth(1), Some(expected), "{request:?}: {answer}");
+        }
+    }
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_head_that_comes_octet_by_octet_is_given_up_on_both_paths() {
+    let limits = HttpLimits { head_timeout: Duration::from_secs(1), ..HttpLimits::default() };
+    let config = HttpConfig { limits, ..HttpConfig::plain(([127, 0, 0, 1], 0).into(), None) };
+    let server = TestServer::at(config, None, None).await;
+    for beginning in ["GET /healthz HTTP/1.1\r\nX: ", "GET /cgi-bin/sendsms?username="] {
+        let mut stream = TcpStream::connect(server.door.address()).await.unwrap();
+        stream.write_all(beginning.as_bytes()).await.unwrap();
+        let dripping = async {
+            while stream.write_all(b"x").await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, dripping).await.expect(beginning);
+    }
+    server.close().await;
+}
+
+#[tokio::test]
+async fn wrong_tokens_wait_at_every_door_and_a_right_one_that_is_known_does_not() {
+    let server = TestServer::at(HttpConfig::plain(([127, 0, 0, 1], 0).into(), None), None, None).await;
+    let known = server.token(records::Role::Viewer).await;
+    let ask = |token: String| server.anon(Method::GET, "/api/v1/alerts").bearer_auth(token);
+    assert_eq!(ask(known.clone()).send().await.unwrap().status(), 200);
+    // Those of one network, however many at a time: some are looked at at once, others later, or not at all.
+    let guesses = (0..22).map(|n| said(ask(format!("cmp_guess{n}"))));
+    let answers = futures_util::future::join_all(guesses).await;
+    assert!(answers.iter().all(|answer| answer == &answers[0]), "{answers:?}");
+    assert_eq!(answers[0].0, 401);
+    let attempt =
+        |door| crate::guessing::Attempt { door, name: b"", ip: [127, 0, 0, 1].into(), is_known: false };
+    assert_ne!(
+        server.guessing.judge(attempt("login"), Instant::now()),
+        crate::guessing::GuessVerdict::Now,
+        "the budget is that of all doors"
+    );
+    assert_eq!(ask(known).send().await.unwrap().status(), 200);
     server.close().await;
 }

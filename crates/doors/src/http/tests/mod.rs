@@ -1,8 +1,10 @@
 //! The door as clients see it: the real router over real sockets, the SQLite store and the engine behind it.
 
 mod bad_input;
+mod bounds;
 mod connections;
 mod tls;
+mod walls;
 mod web;
 
 pub(crate) use super::*;
@@ -24,6 +26,7 @@ pub(crate) struct TestServer {
     pub cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
     pub platforms: Arc<ArcSwap<Platforms>>,
     pub guessing: Arc<GuessingGuard>,
+    pub outbound: Arc<ArcSwap<net::OutboundPolicy>>,
     pub defaults: Arc<ArcSwap<channels::Defaults>>,
     pub clock: Arc<AtomicI64>,
     pub admin: String,
@@ -56,46 +59,63 @@ impl TestServer {
     }
 
     pub async fn at(config: HttpConfig, reload: Option<Reload>, pages_max: Option<u32>) -> TestServer {
+        TestServer::opened(config, reload, pages_max, false).await
+    }
+
+    /// With accounts and money.
+    pub async fn with_ledger(reload: Reload) -> TestServer {
+        let config = HttpConfig::plain(([127, 0, 0, 1], 0).into(), None);
+        TestServer::opened(config, Some(reload), None, true).await
+    }
+
+    /// With everything that operations need: accounts, and a config to read again.
+    pub async fn whole() -> TestServer {
+        TestServer::with_ledger(Arc::new(|| Box::pin(async { Ok(vec!["route a added".to_owned()]) }))).await
+    }
+
+    async fn opened(
+        config: HttpConfig,
+        reload: Option<Reload>,
+        pages_max: Option<u32>,
+        has_ledger: bool,
+    ) -> TestServer {
         // Only the first installs; reqwest wants one even for plain HTTP.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dir = tempfile::tempdir().unwrap();
         let options = store::sqlite::SqliteOptions { pages_max, ..store::sqlite::SqliteOptions::default() };
         let store = store::sqlite::open(&dir.path().join("campanile.db"), &options).unwrap();
+        store.set_stop_key(KEY);
         let bus = bus::embedded::open(dir.path().join("bus"), bus::embedded::Options::default()).unwrap();
         let links = Arc::new(AnswerLinks::new(&KEY, Some("http://alerts.example")));
         let now = Arc::new(AtomicI64::new(NOW.0));
         let ticking = now.clone();
         let clock: Clock = Arc::new(move || Timestamp(ticking.load(Ordering::Relaxed)));
-        let parts = engine::Parts {
-            texts: engine::TextCache::default(),
-            bus,
-            store: store.clone(),
-            routes: vec![route("carrier", Mode::Live), route("range", Mode::Drill)],
-            weigher: Arc::new(One),
-            links: links.clone(),
-            clock: clock.clone(),
-            settings: engine::Settings::default(),
-            clients: Vec::new(),
+        let engine = engine_over(bus, &store, &links, &clock).await;
+        let AdminToken::Made(admin) = ensure_admin_token(&store, NOW, |_| Ok(())).await.unwrap() else {
+            panic!("the first start makes a token");
         };
-        let engine = Engine::start(parts).await.unwrap();
-        let admin = ensure_admin_token(&store, NOW).await.unwrap().unwrap();
         let cap_senders = Arc::new(ArcSwap::from_pointee(Vec::new()));
         let platforms: Arc<ArcSwap<Platforms>> = Arc::default();
         let defaults: Arc<ArcSwap<channels::Defaults>> = Arc::default();
         let guessing: Arc<GuessingGuard> = Arc::default();
+        let outbound: Arc<ArcSwap<net::OutboundPolicy>> = Arc::default();
         let deps = Deps {
             engine: engine.clone(),
             store: store.clone(),
             media: store::media::Media::at(&dir.path().join("media")),
             clock,
+            audit_key: store::AuditKey(KEY),
             links: links.clone(),
             cap_senders: cap_senders.clone(),
             messages: Arc::new(engine.messages()),
+            live_tokens: Arc::default(),
             guessing: guessing.clone(),
             platforms: platforms.clone(),
             defaults: defaults.clone(),
+            outbound: outbound.clone(),
+            forget_elsewhere: None,
             reload,
-            ledger: None,
+            ledger: has_ledger.then(|| ledger_in(dir.path())),
             metrics: None,
             forwarding: None,
         };
@@ -109,6 +129,7 @@ impl TestServer {
             cap_senders,
             platforms,
             guessing,
+            outbound,
             defaults,
             clock: now,
             admin,
@@ -165,6 +186,33 @@ impl TestServer {
         self.store.close().await.unwrap();
         drop(self.dir);
     }
+}
+
+async fn engine_over(
+    bus: Arc<dyn bus::Bus>,
+    store: &SharedStore,
+    links: &Arc<AnswerLinks>,
+    clock: &Clock,
+) -> Engine {
+    let parts = engine::Parts {
+        texts: engine::TextCache::default(),
+        bus,
+        store: store.clone(),
+        routes: vec![route("carrier", Mode::Live), route("range", Mode::Drill)],
+        weigher: Arc::new(One),
+        links: links.clone(),
+        clock: clock.clone(),
+        settings: engine::Settings::default(),
+        clients: Vec::new(),
+    };
+    Engine::start(parts).await.unwrap()
+}
+
+fn ledger_in(folder: &std::path::Path) -> LedgerAccess {
+    let folder = folder.join("ledger");
+    std::fs::create_dir_all(&folder).unwrap();
+    let ledger = ledger::Ledger::open(&ledger::Options::new(&folder)).unwrap();
+    LedgerAccess { books: ledger::books::Books::new(ledger, &folder), peers: Arc::default() }
 }
 
 struct One;

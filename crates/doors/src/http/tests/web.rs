@@ -142,3 +142,21 @@ async fn a_session_ends_with_its_token() {
     assert_eq!(said(server.anon(Method::GET, "/api/v1/alerts").header("cookie", session)).await.0, 401);
     server.close().await;
 }
+
+#[tokio::test]
+async fn a_log_in_is_noted_and_one_that_cannot_be_noted_begins_no_session() {
+    let server = TestServer::open().await;
+    assert_eq!(log_in(&server, &server.admin).await.status(), 303);
+    let (_, trail) = server.get("/api/v1/audit?verb=session.begin").await;
+    assert_eq!(trail["items"][0]["from"], "127.0.0.1", "{trail}");
+    assert_eq!(log_in(&server, "cmp_wrong").await.status(), 401);
+    assert_eq!(server.guessing.failures().take().acts(NOW)[0].count, Some(1));
+    let file = rusqlite::Connection::open(server.dir.path().join("campanile.db")).unwrap();
+    let refuse =
+        "CREATE TRIGGER refused BEFORE INSERT ON audit_links BEGIN SELECT RAISE(ABORT, 'no more'); END";
+    file.execute_batch(refuse).unwrap();
+    let refused = log_in(&server, &server.admin).await;
+    assert_eq!(refused.status(), 503);
+    assert!(!refused.headers().contains_key("set-cookie"));
+    server.close().await;
+}

@@ -1,4 +1,4 @@
-//! Tokens: created, listed, revoked by an admin.
+//! Tokens: created, listed, revoked by an admin of their account or of the system.
 //!
 //! `POST`, `GET /api/v1/tokens` · `DELETE /api/v1/tokens/{id}`.
 
@@ -11,6 +11,7 @@ use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::fields::Object;
 use crate::http::request::query::{Captured, Query};
 use crate::http::request::time_text::rfc3339;
+use crate::http::role_matrix::is_within;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::LOCATION;
@@ -18,7 +19,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, post};
 use axum::{Json, Router};
-use records::{Role, Token};
+use records::{Account, Role, Token};
 use serde_json::{Value, json};
 use store::SharedStore;
 
@@ -57,6 +58,17 @@ async fn create(
         return Err(HttpProblem::fields(ProblemKind::InvalidFields, fields));
     };
     let account = account.unwrap_or_else(|| caller.account().to_owned());
+    if !caller.reaches(&account) {
+        // In the same words whether anybody has it.
+        return Err(HttpProblem::new(
+            ProblemKind::NotFound,
+            format!("there is no account {account:?} in which this token can create tokens"),
+        ));
+    }
+    if !is_within(role, &account, &caller.token) {
+        let detail = format!("a token of the role {} would reach farther than yours", role.name());
+        return Err(HttpProblem::new(ProblemKind::WrongRole, detail));
+    }
     let count =
         app.store.tokens(Some(&account)).await?.iter().filter(|token| token.revoked.is_none()).count();
     if count >= TOKENS_MAX {
@@ -66,38 +78,40 @@ async fn create(
         ));
     }
     let (token, secret) = mint(role, &account, &name, app.now())?;
-    app.store.put_token(token.clone()).await?;
-    app.note(&caller, "token.create", &token.id, role.name()).await;
+    let detail = format!("{} of account {account}", role.name());
+    let act = app.act(&caller, "token.create", &token.id, &detail);
+    app.noted(act, app.store.put_token(token.clone())).await?;
     let mut view = view(&token);
     view["token"] = secret.into();
     Ok((StatusCode::CREATED, [(LOCATION, format!("/api/v1/tokens/{}", token.id))], Json(view))
         .into_response())
 }
 
-async fn list(State(store): State<SharedStore>, _: Caller, uri: Uri) -> HttpResult<Json<Value>> {
+async fn list(State(store): State<SharedStore>, caller: Caller, uri: Uri) -> HttpResult<Json<Value>> {
     Query::read(&uri, &[])?;
-    let tokens = store.tokens(None).await?;
+    let tokens = store.tokens(caller.only_account()).await?;
     Ok(Json(json!({"items": tokens.iter().map(view).collect::<Vec<_>>(), "next": null})))
 }
 
 async fn revoke(State(app): State<App>, caller: Caller, Captured(id): Captured) -> HttpResult<StatusCode> {
     let _held = app.hold("", "tokens").await;
-    let tokens = app.store.tokens(None).await?;
+    let tokens = app.store.tokens(caller.only_account()).await?;
     let living = |token: &&Token| token.revoked.is_none();
     let Some(token) = tokens.iter().filter(living).find(|token| token.id == id) else {
         return Err(HttpProblem::new(ProblemKind::NotFound, "no such token, or it was revoked"));
     };
-    let others =
-        tokens.iter().filter(living).filter(|other| other.role == Role::Admin && other.id != id).count();
-    if token.role == Role::Admin && others == 0 {
+    // Those of other accounts do not count: they cannot create tokens of this one.
+    let is_systems = |token: &Token| token.role == Role::Admin && token.account == Account::DEFAULT;
+    let others = tokens.iter().filter(living).filter(|other| is_systems(other) && other.id != id).count();
+    if is_systems(token) && others == 0 {
         return Err(HttpProblem::new(
             ProblemKind::WrongState,
-            "this is the last admin token: without it no token could be created",
+            "this is the last admin token of the account default: without it no token could be created",
         ));
     }
-    app.store.revoke_token(&id, app.now()).await?;
+    app.noted(app.act(&caller, "token.revoke", &id, ""), app.store.revoke_token(&id, app.now())).await?;
     app.auth.tokens.forget(&id);
-    app.note(&caller, "token.revoke", &id, "").await;
+    app.live_tokens.end(&id);
     Ok(StatusCode::NO_CONTENT)
 }
 

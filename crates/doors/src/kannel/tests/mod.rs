@@ -58,7 +58,7 @@ impl MessageIntake for FakeEngine {
 fn taken(taken: Taken) -> PendingAnswer {
     match taken {
         Taken::Answer(answer) => answer,
-        Taken::Waits(wait) => panic!("it waits {wait:?}"),
+        Taken::Waits(wait, _) => panic!("it waits {wait:?}"),
     }
 }
 
@@ -79,9 +79,15 @@ fn platforms() -> Vec<PlatformSettings> {
     vec![tester, elsewhere, slow]
 }
 
+/// Reports may go to this machine: Kannel's were recorded there.
 fn sendsms(stand: &Arc<FakeEngine>) -> Arc<SendSms> {
+    sendsms_that_calls(stand, OutboundPolicy::new(&["127.0.0.0/8".to_owned()]).unwrap())
+}
+
+fn sendsms_that_calls(stand: &Arc<FakeEngine>, outbound: OutboundPolicy) -> Arc<SendSms> {
     let platforms = Arc::new(ArcSwap::from_pointee(Platforms::new(platforms()).unwrap()));
-    Arc::new(SendSms::new(stand.clone(), platforms, Arc::default(), Arc::new(|| NOW)))
+    let outbound = Arc::new(ArcSwap::from_pointee(outbound));
+    Arc::new(SendSms::new(stand.clone(), platforms, Arc::default(), outbound, Arc::new(|| NOW)))
 }
 
 /// Headers as a list.
@@ -104,7 +110,11 @@ async fn get(query: &str) -> (KannelAnswer, Vec<Message>) {
 }
 
 async fn put(stand: &Arc<FakeEngine>, query: &str) -> KannelAnswer {
-    let (sendsms, queue) = (sendsms(stand), MessageQueue::start(stand.clone()));
+    put_to(&sendsms(stand), stand, query).await
+}
+
+async fn put_to(sendsms: &SendSms, stand: &Arc<FakeEngine>, query: &str) -> KannelAnswer {
+    let queue = MessageQueue::start(stand.clone());
     let ask = SendSmsRequest {
         is_post: false,
         query: query.as_bytes(),
@@ -112,7 +122,7 @@ async fn put(stand: &Arc<FakeEngine>, query: &str) -> KannelAnswer {
         body: b"",
         from: [127, 0, 0, 1].into(),
     };
-    taken(sendsms.take(&ask, &queue, false)).answer().await
+    taken(sendsms.take(&ask, &queue, GuessTurn::First)).answer().await
 }
 
 const GOOD: &str = "username=tester&password=secret&to=%2B46701234567";
@@ -180,7 +190,7 @@ async fn a_platform_above_its_rate_is_told_when_to_come_again() {
         SendSmsRequest { is_post: false, query, headers: &headers, body: b"", from: [127, 0, 0, 1].into() };
     let mut statuses = Vec::new();
     for _ in 0..4 {
-        statuses.push(taken(sendsms.take(&ask, &queue, false)).answer().await.status);
+        statuses.push(taken(sendsms.take(&ask, &queue, GuessTurn::First)).answer().await.status);
     }
     assert_eq!(statuses, [202, 202, 503, 503]);
 }
@@ -198,7 +208,8 @@ async fn requests_that_come_together_share_an_append() {
         body: b"",
         from: [127, 0, 0, 1].into(),
     };
-    let steps: Vec<PendingAnswer> = (0..50).map(|_| taken(sendsms.take(&ask, &queue, false))).collect();
+    let steps: Vec<PendingAnswer> =
+        (0..50).map(|_| taken(sendsms.take(&ask, &queue, GuessTurn::First))).collect();
     for step in steps {
         assert_eq!(step.answer().await, KannelAnswer::ACCEPTED);
     }
@@ -213,4 +224,23 @@ async fn a_request_has_so_many_receivers_and_no_more() {
     assert_eq!((answer, taken.len()), (KannelAnswer::ACCEPTED, compose::RECEIVERS_MAX));
     let (answer, taken) = get(&query(compose::RECEIVERS_MAX + 1)).await;
     assert_eq!((answer.words, taken.len()), ("Too many receivers, rejected", 0));
+}
+
+#[tokio::test]
+async fn a_dlr_url_of_an_inner_address_is_refused_where_a_report_is_wanted() {
+    let stand = Arc::new(FakeEngine::default());
+    let sendsms = sendsms_that_calls(&stand, OutboundPolicy::default());
+    for url in ["http://127.0.0.1:9/dlr?to=%25p", "http://localhost/", "https://0x7f.1/", "http://[::1]:9/"] {
+        let query = format!("{GOOD}&text=Hi&dlr-mask=31&dlr-url={url}");
+        let answer = put_to(&sendsms, &stand, &query).await;
+        assert_eq!((answer.status, stand.taken.lock().unwrap().len()), (400, 0), "{url}");
+        assert!(
+            answer.words.contains("DLR-URL") && answer.words.contains("[outbound] allow"),
+            "{}",
+            answer.words
+        );
+    }
+    // Without a mask nothing is called.
+    let answer = put_to(&sendsms, &stand, &format!("{GOOD}&text=Hi&dlr-url=http://127.0.0.1/")).await;
+    assert_eq!((answer.status, stand.taken.lock().unwrap()[0].tell.url.as_deref()), (202, None));
 }

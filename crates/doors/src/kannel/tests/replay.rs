@@ -120,7 +120,7 @@ async fn replay(case: &Value) -> (KannelAnswer, Vec<Message>) {
         body: &latin1(&case["body"]),
         from: [127, 0, 0, 1].into(),
     };
-    let answer = taken(sendsms.take(&ask, &queue, false)).answer().await;
+    let answer = taken(sendsms.take(&ask, &queue, GuessTurn::First)).answer().await;
     let taken = std::mem::take(&mut *stand.taken.lock().unwrap());
     (answer, taken)
 }

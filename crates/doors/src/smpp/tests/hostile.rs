@@ -261,7 +261,7 @@ async fn a_client_that_never_reads_is_not_read_from_and_then_given_up() {
 
 #[tokio::test]
 async fn a_thousand_connections_that_never_bind_disturb_nobody() {
-    let config = SmppConfig { connections_max: 600, ..quick() };
+    let config = SmppConfig { limits: net::DoorLimits::new(600, 600), ..quick() };
     let test_door = TestDoor::with(config, vec![client_a()]).await;
     let mut before = test_door.bound(BindMode::Transceiver).await;
     let mut idle = Vec::new();

@@ -135,6 +135,7 @@ pub(super) struct TestDoor {
     pub(super) bus: Arc<dyn Bus>,
     pub(super) memory: Arc<MemoryIntake>,
     pub(super) clients: Arc<Clients>,
+    pub(super) gatekeeper: crate::Gatekeeper,
     pub(super) running: SmppRunning,
 }
 
@@ -166,15 +167,17 @@ impl TestDoor {
         let bus =
             bus::embedded::open(dir.path(), Options { fsync: Fsync::Os, ..Options::default() }).unwrap();
         let (memory, clients) = (Arc::new(MemoryIntake::default()), Arc::new(Clients::new(clients).unwrap()));
+        let gatekeeper = crate::Gatekeeper::default();
         let deps = SmppDeps {
             intake: Arc::clone(&memory) as Arc<dyn MessageControl>,
             clients: Arc::clone(&clients),
             bus: Arc::clone(&bus),
             clock: Arc::new(|| AT),
             cores: Arc::new(Cores::new(2).unwrap()),
+            gatekeeper: gatekeeper.clone(),
         };
         let running = start(config, deps).await.unwrap();
-        TestDoor { _dir: dir, bus, memory, clients, running }
+        TestDoor { _dir: dir, bus, memory, clients, gatekeeper, running }
     }
 
     pub(super) fn address(&self) -> SocketAddr {

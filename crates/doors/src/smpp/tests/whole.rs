@@ -71,6 +71,7 @@ async fn a_message_is_queried_replaced_and_taken_back_and_its_receipt_bears_its_
         bus: Arc::clone(&bus),
         clock,
         cores: Arc::new(Cores::new(1).unwrap()),
+        gatekeeper: crate::Gatekeeper::default(),
     };
     let running = start(quick(), deps).await.unwrap();
     let mut esme = Esme::connect(running.address().unwrap(), Config::default()).await;

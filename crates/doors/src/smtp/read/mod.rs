@@ -7,13 +7,15 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-use super::TaggedMail;
-use super::tag::{TagKind, TaggedRecipient};
+use super::InboundMail;
+use super::tag::{InboundRecipient, TagKind, TaggedRecipient};
 use mail_parser::{Message, MessageParser, MimeHeaders};
 use records::{Inbound, Outcome, Receipt, ReceiptState, Timestamp, mail_key};
 
 /// Octets of a mail system's text that are kept.
 pub const REASON_OCTETS_MAX: usize = 500;
+/// Octets of a subject in the log.
+const SUBJECT_OCTETS_MAX: usize = 200;
 /// A mail with more parts and mails within mails than this is not looked into: reading it would cost too
 /// much.
 const NESTED_MAX: usize = 100;
@@ -25,19 +27,28 @@ pub enum MailReading {
     Outcome(Outcome),
     /// No outcome; the cause, as a label of the counter.
     Ignored(&'static str),
+    /// A mail to whoever runs this server; its subject.
+    ToPostmaster(String),
 }
 
 /// Reads a mail, once for each of its recipients.
-pub fn read(mail: &TaggedMail, at: Timestamp) -> Vec<MailReading> {
+pub fn read(mail: &InboundMail, at: Timestamp) -> Vec<MailReading> {
     let Some(message) = parse(&mail.octets) else {
         return mail.recipients.iter().map(|_| MailReading::Ignored("unreadable")).collect();
     };
-    mail.recipients.iter().map(|recipient| read_for(&message, mail, recipient, at)).collect()
+    let read = |recipient: &InboundRecipient| match recipient {
+        InboundRecipient::Tagged(recipient) => read_for(&message, mail, recipient, at),
+        InboundRecipient::Postmaster => {
+            let subject = one_line(message.subject().unwrap_or_default());
+            MailReading::ToPostmaster(cut(subject, SUBJECT_OCTETS_MAX))
+        }
+    };
+    mail.recipients.iter().map(read).collect()
 }
 
 fn read_for(
     message: &Message<'_>,
-    mail: &TaggedMail,
+    mail: &InboundMail,
     recipient: &TaggedRecipient,
     at: Timestamp,
 ) -> MailReading {

@@ -89,6 +89,26 @@ fn beyond_loopback_a_token_is_needed_first() {
 }
 
 #[test]
+fn a_session_ends_when_its_token_is_revoked_on_threads_and_on_cores() {
+    let anywhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+    for crowd in [1, CROWD] {
+        let test_door = TestDoor::open_with(TopicsConfig { listen: Some(anywhere), ..config() });
+        let mut clients: Vec<Client> = (0..crowd).map(|_| test_door.client()).collect();
+        for client in &mut clients {
+            assert_eq!(
+                (client.ask("AUTH@operator"), client.ask("COUNT@t")),
+                ("OK".to_owned(), "0".to_owned())
+            );
+        }
+        let mut other = test_door.client();
+        assert_eq!(other.ask("AUTH@viewer"), "OK");
+        test_door.live.end("operator");
+        clients.into_iter().for_each(|mut client| client.ends());
+        assert_eq!(other.ask("COUNT@t"), "0", "another token's stays");
+    }
+}
+
+#[test]
 fn who_shows_no_token_in_time_is_done_with() {
     let anywhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let auth = Duration::from_secs(1);
@@ -145,15 +165,49 @@ fn there_are_at_most_so_many_topics() {
 }
 
 #[test]
-fn more_connections_than_there_may_be_wait() {
-    let test_door = TestDoor::open_with(TopicsConfig { connections_max: 2, ..config() });
+fn the_oldest_connection_without_a_request_makes_room_on_threads_and_on_cores() {
+    for places in [3, CROWD] {
+        let limits = net::DoorLimits::new(places, places);
+        let test_door = TestDoor::open_with(TopicsConfig { limits, ..config() });
+        let mut crowd: Vec<Client> = (0..places).map(|_| test_door.client()).collect();
+        crowd.iter_mut().for_each(|client| assert_eq!(client.ask("LIST"), ""));
+        // Half a request is none.
+        crowd[0].send(b"COUNT");
+        let mut next = test_door.client();
+        assert_eq!(next.ask("COUNT@x"), "0");
+        crowd[0].ends();
+        assert_eq!(crowd[1].ask("COUNT@x"), "0", "nobody else has to go");
+    }
+}
+
+#[test]
+fn who_showed_a_token_keeps_its_place_and_the_next_one_is_refused() {
+    let anywhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+    let limits = net::DoorLimits::new(2, 2);
+    let test_door = TestDoor::open_with(TopicsConfig { listen: Some(anywhere), limits, ..config() });
     let (mut a, mut b) = (test_door.client(), test_door.client());
-    assert_eq!((a.ask("LIST"), b.ask("LIST")), (String::new(), String::new()));
-    let mut waits = test_door.client();
-    waits.send(b"COUNT@x\0");
-    assert_eq!(a.ask("EXIT"), "EXIT");
-    drop(a);
-    assert_eq!(waits.hear(), "0");
+    assert_eq!((a.ask("AUTH@viewer"), b.ask("AUTH@viewer")), ("OK".to_owned(), "OK".to_owned()));
+    test_door.client().ends();
+    assert_eq!((a.ask("COUNT@x"), b.ask("COUNT@x")), ("0".to_owned(), "0".to_owned()));
+}
+
+#[test]
+fn a_balancer_names_the_client_who_needs_a_token_if_it_comes_from_beyond_loopback() {
+    let limits = net::DoorLimits {
+        balancers: net::Balancers::new(vec!["127.0.0.0/8".parse().unwrap()]),
+        ..net::DoorLimits::new(100, 100)
+    };
+    let test_door = TestDoor::open_with(TopicsConfig { limits, ..config() });
+    for (client, answer) in [("127.0.0.1:9", "0"), ("203.0.113.7:9", "DENIED")] {
+        let mut octets = Vec::new();
+        proxy_protocol::write(client.parse().unwrap(), test_door.address(), &mut octets);
+        let mut through = test_door.client();
+        through.send(&octets);
+        assert_eq!(through.ask("COUNT@x"), answer, "{client}");
+    }
+    let mut bare = test_door.client();
+    bare.send(b"COUNT@x\0COUNT@x\0COUNT@x\0COUNT@x\0");
+    bare.ends();
 }
 
 #[test]

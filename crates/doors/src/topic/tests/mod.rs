@@ -21,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 struct TestDoor {
     running: Option<TopicsRunning>,
     bus: Option<Arc<dyn Bus>>,
+    live: Arc<LiveTokens>,
     runtime: Runtime,
     folder: TempDir,
 }
@@ -33,9 +34,12 @@ fn config() -> TopicsConfig {
     TopicsConfig { listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))), ..TopicsConfig::default() }
 }
 
-/// Who may come in: the token is the role's name.
-fn token_check() -> TokenCheck {
-    Arc::new(|token| Box::pin(async move { token.parse().ok() }))
+/// Who may come in: the token is the role's name, and its id.
+fn token_check(live: Arc<LiveTokens>) -> TokenCheck {
+    Arc::new(move |token| {
+        let live = live.clone();
+        Box::pin(async move { token.parse().ok().map(|role| TopicToken { role, hold: live.hold(&token) }) })
+    })
 }
 
 impl TestDoor {
@@ -47,7 +51,7 @@ impl TestDoor {
         let folder = tempfile::tempdir().unwrap();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let mut test_door = TestDoor { running: None, bus: None, runtime, folder };
+        let mut test_door = TestDoor { running: None, bus: None, live: Arc::default(), runtime, folder };
         test_door.begin(config);
         test_door
     }
@@ -56,8 +60,9 @@ impl TestDoor {
         let bus = open_bus(&self.folder.path().join("bus"));
         let deps = TopicsDeps {
             bus: Arc::clone(&bus),
-            token_check: token_check(),
+            token_check: token_check(self.live.clone()),
             cores: Arc::new(Cores::new(2).unwrap()),
+            gatekeeper: Gatekeeper::default(),
         };
         self.running = Some(self.runtime.block_on(start(config, deps)).unwrap());
         self.bus = Some(bus);

@@ -2,6 +2,7 @@
 //! hand.
 
 mod backend;
+mod erasure;
 mod message_clients;
 mod messages;
 mod replay;
@@ -10,6 +11,7 @@ mod steering;
 mod still;
 mod survival;
 mod test_engine;
+mod texts;
 
 use crate::api::{EngineError, Event, Steer};
 use backend::{TestBackend, over_both};
@@ -441,6 +443,7 @@ fn later(engine_under_test: &test_engine::TestEngine) -> records::AlertRequest {
 
 async fn what_could_not_be_solved_expires(ground: TestBackend) {
     let engine_under_test = ground.engine_under_test().await;
+    engine_under_test.people(crowd(1)).await;
     groups_too_deep(&engine_under_test).await;
     let alert = engine_under_test.submit(|request| request.audience[0].to = "group:g0".into()).await.alert;
     let state = async || engine_under_test.engine.alert(&alert.account, alert.id).await.unwrap().state;
@@ -492,7 +495,8 @@ async fn the_same_key_gives_the_same_alert_and_another_body_is_refused(ground: T
     let mut request = crate::testing::request("x");
     request.expires = engine_under_test.now().plus_s(60);
     let with = |hash: u8| {
-        let key = store::IdempotencyKey { key: "k".into(), body_hash: [hash; 32] };
+        let key =
+            store::IdempotencyKey { key: "k".into(), body_hash: [hash; 32], of: store::KeyOwner::Token };
         crate::Draft { key: Some(key), ..draft(request.clone()) }
     };
     let first = engine_under_test.engine.submit(with(1)).await.unwrap();

@@ -101,6 +101,9 @@ impl Bus for StillBus {
     fn topics(&self, prefix: &str) -> Result<Vec<String>, BusError> {
         self.bus.topics(prefix)
     }
+    fn begin(&self, name: &str, at: u64, record: &[u8]) -> Result<(), BusError> {
+        self.bus.begin(name, at, record)
+    }
     fn remove(&self, name: &str) -> Result<(), BusError> {
         self.bus.remove(name)
     }

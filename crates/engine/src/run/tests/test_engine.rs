@@ -283,7 +283,15 @@ pub fn receipt(segment: &Segment, entry: &Entry, state: ReceiptState) -> Outcome
 
 pub fn draft(request: AlertRequest) -> Draft {
     let account = Account::DEFAULT.to_owned();
-    Draft { account, token: "t".into(), request, origin: Origin::Api, key: None, wait_solved: false }
+    Draft {
+        account,
+        token: "t".into(),
+        request,
+        origin: Origin::Api,
+        key: None,
+        wait_solved: false,
+        note: None,
+    }
 }
 
 pub fn person(id: &str, addresses: &[&str]) -> Recipient {

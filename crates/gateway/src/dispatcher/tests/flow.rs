@@ -214,6 +214,9 @@ impl Bus for FullDisk {
     fn topics(&self, prefix: &str) -> Result<Vec<String>, BusError> {
         self.inner.topics(prefix)
     }
+    fn begin(&self, name: &str, at: u64, record: &[u8]) -> Result<(), BusError> {
+        self.inner.begin(name, at, record)
+    }
     fn remove(&self, name: &str) -> Result<(), BusError> {
         self.inner.remove(name)
     }

@@ -90,6 +90,11 @@ pub fn parts(route: &SmsRoute, text: &str) -> u32 {
     coded::parts_of_text(text, None, Script::of(route)) as u32
 }
 
+/// How many submit_sm one message may be on this route: what a reference to its parts can count.
+pub fn parts_max(route: &SmsRoute) -> u32 {
+    if route.long == Concat::Payload { 1 } else { PARTS_MAX as u32 }
+}
+
 /// How many submit_sm a platform's message makes on this route; at least 1.
 pub fn parts_of_short(route: &SmsRoute, short: &Short) -> u32 {
     coded::parts_of_short(short, false, Script::of(route)) as u32

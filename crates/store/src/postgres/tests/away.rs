@@ -90,7 +90,11 @@ async fn alerts_that_come_while_the_server_restarts_are_accepted_once() {
         .map(|n| {
             let (store, asked) = (SharedStore::clone(&store), asked.clone());
             tokio::spawn(async move {
-                let key = crate::IdempotencyKey { key: format!("k{n}"), body_hash: [7; 32] };
+                let key = crate::IdempotencyKey {
+                    key: format!("k{n}"),
+                    body_hash: [7; 32],
+                    of: crate::KeyOwner::Token,
+                };
                 let accepted = store.accept_alert(alert(n), (n % 2 == 0).then_some(key)).await;
                 asked.send(()).await.unwrap();
                 accepted

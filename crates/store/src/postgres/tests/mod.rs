@@ -8,6 +8,7 @@ mod away;
 mod ledger;
 mod own;
 mod tls;
+mod transfer;
 
 /// A test for each conformance case, on a fresh database. Where versions of recipients matter twice: what
 /// imports left behind is swept up beside it, or never.
@@ -27,6 +28,16 @@ macro_rules! cases {
 }
 
 conformance::all_cases!(cases);
+
+#[tokio::test]
+async fn attributes_are_known_while_somebody_has_a_value() {
+    for sweep in [true, false] {
+        let store = fresh(&PostgresOptions { sweep, ..PostgresOptions::default() });
+        conformance::recipients::an_attribute_is_known_while_somebody_has_a_value(store.clone()).await;
+        let store = fresh(&PostgresOptions { sweep, ..PostgresOptions::default() });
+        conformance::recipients::attributes_of_an_import_are_known_once_it_is_published(store.clone()).await;
+    }
+}
 
 #[tokio::test]
 async fn a_reader_sees_an_import_whole_or_not_at_all() {

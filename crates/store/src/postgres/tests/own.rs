@@ -4,6 +4,7 @@ use super::super::link::lend;
 use super::super::{Postgres, SharedStore};
 use super::{PostgresOptions, PostgresServer, fresh, open};
 use crate::conformance::alerts::accept;
+use crate::conformance::audit;
 use crate::conformance::leases::{holder, taken_when_over};
 use crate::conformance::recipients::{members, scan};
 use crate::conformance::{ACCOUNT, alert, deliveries, member, person};
@@ -47,6 +48,50 @@ async fn import(store: &dyn Store, rows: Vec<Recipient>) -> Result<u64, StoreErr
     let import = store.begin_import(ACCOUNT, NOW).await?;
     store.stage(import, rows).await?;
     store.publish_import(import).await
+}
+
+#[tokio::test]
+async fn several_processes_append_to_one_chain_of_the_audit_trail() {
+    let url = PostgresServer::shared().create_database();
+    let stores: Vec<SharedStore> = (0..3).map(|_| open(&url, &PostgresOptions::default()).unwrap()).collect();
+    let person = Some("ann".to_owned());
+    let about = crate::Act { object: "ann".to_owned(), person, ..audit::act(1, ACCOUNT) };
+    let noting = (0..240_i64).zip(stores.iter().cycle()).map(|(n, store)| {
+        let about = about.clone();
+        async move {
+            match n % 40 {
+                0 => store.forget_person(ACCOUNT, "ann", NOW).await.map(drop).unwrap(),
+                39 => store.retain_acts(Timestamp(i64::MAX), NOW, audit::KEY).await.map(drop).unwrap(),
+                _ => store.note_act(about).await.map(drop).unwrap(),
+            }
+        }
+    });
+    futures_util::future::join_all(noting).await;
+    let verdict = crate::audit::verify(&*stores[0], &audit::KEY, None).await.unwrap();
+    assert!(verdict.holds(), "{verdict:?}");
+    let head = stores[2].audit_head().await.unwrap();
+    assert_eq!(verdict.head, head.text());
+    assert!(head.seq >= 1 + 228 + 6, "each act, and each dropping, has a link of its own: {head:?}");
+}
+
+#[tokio::test]
+async fn entries_from_before_the_chain_are_its_first_links() {
+    let url = PostgresServer::shared().create_database();
+    for sql in [
+        include_str!("../../../migrations/postgres/0001_first.sql"),
+        include_str!("../../../migrations/postgres/0002_ledger.sql"),
+        "CREATE TABLE campanile (form INTEGER NOT NULL); INSERT INTO campanile VALUES (2); \
+         INSERT INTO accounts (id) VALUES ('a'); \
+         INSERT INTO acts (at, account, token, verb, object, detail) \
+         SELECT n, 1, 't', 'recipient.put', 'ann', '' FROM generate_series(1, 2500) AS n",
+    ] {
+        PostgresServer::shared().sql(name_of(&url), sql);
+    }
+    let store = open(&url, &PostgresOptions::default()).unwrap();
+    assert_eq!(store.audit_head().await.unwrap().seq, 2_501);
+    assert_eq!(store.forget_person("a", "ann", NOW).await.unwrap(), 2_500);
+    let verdict = crate::audit::verify(&*store, &audit::KEY, None).await.unwrap();
+    assert!(verdict.holds() && verdict.erased == 2_500, "{verdict:?}");
 }
 
 #[tokio::test]
@@ -107,7 +152,7 @@ async fn every_row_has_its_account() {
          WHERE table_name = tablename AND column_name = 'account')";
     // The accounts themselves, and what belongs to the server: the ledger's blocks are each shard's, of all
     // its accounts.
-    let expected = "accounts campanile counters folds house leases \
+    let expected = "accounts audit_head campanile counters folds house leases \
          ledger ledger_blocks ledger_shards ledger_snapshots names";
     assert_eq!(PostgresServer::shared().sql(name_of(&url), without), expected);
 }

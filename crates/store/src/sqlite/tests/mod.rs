@@ -26,6 +26,16 @@ macro_rules! cases {
 conformance::all_cases!(cases);
 
 #[tokio::test]
+async fn attributes_are_known_while_somebody_has_a_value() {
+    for sweep in [true, false] {
+        let (_folder, store) = fresh(&SqliteOptions { sweep, ..SqliteOptions::default() });
+        conformance::recipients::an_attribute_is_known_while_somebody_has_a_value(store.clone()).await;
+        let (_folder, store) = fresh(&SqliteOptions { sweep, ..SqliteOptions::default() });
+        conformance::recipients::attributes_of_an_import_are_known_once_it_is_published(store.clone()).await;
+    }
+}
+
+#[tokio::test]
 async fn a_reader_sees_an_import_whole_or_not_at_all() {
     for sweep in [true, false] {
         let (_folder, store) = fresh(&SqliteOptions { sweep, ..SqliteOptions::default() });

@@ -6,7 +6,7 @@ use ::diameter::header::MESSAGE_OCTETS_MAX;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ impl CreditConnection {
 
 fn associate(address: &str) -> io::Result<TcpStream> {
     net::probe_sctp().map_err(io::Error::other)?;
-    let remote: SocketAddr = address.parse().map_err(io::Error::other)?;
+    let remote = settings::socket_address(address).map_err(io::Error::other)?;
     Ok(net::dial_sctp(&[remote], &[], PAYLOAD_PROTOCOL)?.into())
 }
 

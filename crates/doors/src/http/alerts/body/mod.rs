@@ -3,7 +3,7 @@
 use crate::http::alerts::texts;
 use crate::http::attachments;
 use crate::http::problem::{Fields, HttpProblem, ProblemKind};
-use crate::http::request::fields::{Object, list, noted, number, text};
+use crate::http::request::fields::{Object, list, nearest, noted, number, text};
 use crate::http::request::json::JsonNode;
 use channels::{Defaults, NoChannel};
 use records::{
@@ -129,7 +129,7 @@ fn read(object: &mut Object, now: Timestamp, defaults: &Defaults, fields: &mut F
         priority,
         on_unknown,
         callback: object.take("callback").and_then(|node| callback(node, "callback", fields)),
-        sender: object.text("sender", SENDER_CHARS_MAX, fields),
+        sender: sender(object, fields),
         mode: object.word("mode", &MODES, fields).unwrap_or(Mode::Live),
         participants_only: object.flag("participants_only", fields).unwrap_or(false),
         flash: object.flag("flash", fields).unwrap_or(false),
@@ -244,6 +244,15 @@ fn constrained_entry(node: JsonNode, at: &str, now: Timestamp, fields: &mut Fiel
     Some(AudienceEntry { to: to?, strategy, expires })
 }
 
+fn sender(object: &mut Object, fields: &mut Fields) -> Option<String> {
+    let sender = object.text("sender", SENDER_CHARS_MAX, fields)?;
+    if sender.contains(char::is_control) {
+        fields.push("sender", "has a control character, such as a line end: what is shown has none");
+        return None;
+    }
+    Some(sender)
+}
+
 /// The check of an audience's entry, for audiences in the config: an area comes with the alert.
 ///
 /// # Errors
@@ -262,8 +271,10 @@ pub(crate) fn whom(to: &str, has_area: bool, defaults: &Defaults) -> Result<Opti
         return Err("is \"area\", but the alert has no area".to_owned());
     }
     let Some((kind, rest)) = to.split_once(':') else {
+        let near = nearest(to, &["all", "area"]).map(|near| format!("did you mean {near}? "));
         return Err(format!(
-            "{to:?} is not an audience; write all, area, group:G, group:G/channel, recipient:R or CHANNEL:ADDRESS"
+            "{to:?} is not an audience; {}write all, area, group:G, group:G/channel, recipient:R or CHANNEL:ADDRESS",
+            near.unwrap_or_default()
         ));
     };
     if rest.is_empty() {
@@ -277,10 +288,22 @@ pub(crate) fn whom(to: &str, has_area: bool, defaults: &Defaults) -> Result<Opti
             _ => Ok(None),
         },
         channel => {
+            if matches!(channels::named(channel), Err(NoChannel::Unknown(_))) {
+                return Err(unknown_kind(channel));
+            }
             let (_, kept) = channels::endpoint(channel, rest, defaults)?;
             Ok((kept != rest).then(|| format!("{channel}:{kept}")))
         }
     }
+}
+
+/// Said of what stands before the colon of an audience's entry, with what was probably meant.
+fn unknown_kind(kind: &str) -> String {
+    let known: Vec<&str> = ["group", "recipient"].into_iter().chain(channels::names()).collect();
+    let near = channels::meant(kind).map(|channel| channel.name()).or_else(|| nearest(kind, &known));
+    let near = near.map(|near| format!("; did you mean {near}:…?")).unwrap_or_default();
+    let kind: String = kind.chars().take(40).collect();
+    format!("{kind:?} is unknown before a colon: {} are known{near}", known.join(", "))
 }
 
 fn exclude(object: &mut Object, has_area: bool, defaults: &Defaults, fields: &mut Fields) -> Vec<String> {

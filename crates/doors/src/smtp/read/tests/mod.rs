@@ -3,9 +3,9 @@ use records::{AlertNo, EndpointNo};
 
 mod answers;
 
-fn recipient(kind: TagKind) -> TaggedRecipient {
+fn recipient(kind: TagKind) -> InboundRecipient {
     let address = format!("{}+7.42@in.test", kind.mailbox());
-    TaggedRecipient { kind, alert: AlertNo(7), endpoint: EndpointNo(42), address }
+    InboundRecipient::Tagged(TaggedRecipient { kind, alert: AlertNo(7), endpoint: EndpointNo(42), address })
 }
 
 const AT: Timestamp = Timestamp(5);
@@ -14,7 +14,7 @@ const AT: Timestamp = Timestamp(5);
 fn read_one(kind: TagKind, from: &str, text: &str) -> MailReading {
     let octets = text.replace('\n', "\r\n").into_bytes();
     let mut readings =
-        read(&TaggedMail { from: from.to_owned(), recipients: vec![recipient(kind)], octets }, AT);
+        read(&InboundMail { from: from.to_owned(), recipients: vec![recipient(kind)], octets }, AT);
     assert_eq!(readings.len(), 1);
     readings.remove(0)
 }
@@ -173,7 +173,7 @@ fn each_recipient_of_a_mail_is_read_for_itself() {
     let (_, text) = sample!("qmail");
     let octets = text.replace('\n', "\r\n").into_bytes();
     let recipients = vec![recipient(TagKind::Answers), recipient(TagKind::Bounces)];
-    let readings = read(&TaggedMail { from: String::new(), recipients, octets }, AT);
+    let readings = read(&InboundMail { from: String::new(), recipients, octets }, AT);
     assert!(
         matches!(
             readings.as_slice(),
@@ -218,8 +218,11 @@ fn any_octets_at_all_are_read_without_a_panic() {
             }
         }
         for kind in TagKind::ALL {
-            let mail =
-                TaggedMail { from: String::new(), recipients: vec![recipient(kind)], octets: octets.clone() };
+            let mail = InboundMail {
+                from: String::new(),
+                recipients: vec![recipient(kind)],
+                octets: octets.clone(),
+            };
             assert_eq!(read(&mail, AT).len(), 1, "seed {seed}, round {round}");
         }
     }

@@ -1,68 +1,15 @@
-//! Bind throttle delays networks with wrong passwords, and closes connections that never bind to make room
-//! for others.
+//! Unbound connections: those that never bind are closed to make room for others.
 
+use net::network_of;
 use std::collections::{BTreeMap, HashMap};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// Networks whose refused binds are remembered.
-const NETWORKS_MAX: usize = 10_000;
-/// The wait before the first refusal; it doubles with each one.
-const WAIT_FIRST: Duration = Duration::from_millis(100);
-/// The longest wait.
-pub(super) const WAIT_MAX: Duration = Duration::from_secs(3);
-/// Without a refused bind for so long, all is forgotten.
-const FORGET_AFTER: Duration = Duration::from_secs(60);
 /// Connections from one network that are not bound; at most a quarter of all.
 const UNBOUND_OF_NETWORK_MAX: usize = 256;
 /// Connections that are not bound; at most half of all.
 const UNBOUND_MAX: usize = 1_024;
-
-/// The network of an address: itself, and in version 6 its 64-bit prefix.
-fn network(ip: IpAddr) -> IpAddr {
-    match ip.to_canonical() {
-        IpAddr::V6(ip) => {
-            let octets = u128::from(ip) >> 64 << 64;
-            IpAddr::V6(Ipv6Addr::from(octets))
-        }
-        ip => ip,
-    }
-}
-
-/// Refused binds by network.
-#[derive(Default)]
-pub(super) struct BindThrottle {
-    refused: Mutex<HashMap<IpAddr, RefusedBinds>>,
-}
-
-struct RefusedBinds {
-    count: u32,
-    last: Instant,
-}
-
-impl BindThrottle {
-    /// Counts a refused bind of this network; returns the delay of the refusal.
-    pub(super) fn refuse(&self, ip: IpAddr, now: Instant) -> Duration {
-        let mut refused = lock(&self.refused);
-        let is_old = |refused: &RefusedBinds| now.saturating_duration_since(refused.last) >= FORGET_AFTER;
-        if refused.len() >= NETWORKS_MAX && !refused.contains_key(&network(ip)) {
-            refused.retain(|_, refused| !is_old(refused));
-            if refused.len() >= NETWORKS_MAX {
-                // So many networks at once are one attacker.
-                return WAIT_MAX;
-            }
-        }
-        let entry = refused.entry(network(ip)).or_insert(RefusedBinds { count: 0, last: now });
-        if is_old(entry) {
-            entry.count = 0;
-        }
-        let wait = WAIT_FIRST.saturating_mul(1 << entry.count.min(16)).min(WAIT_MAX);
-        *entry = RefusedBinds { count: entry.count.saturating_add(1), last: now };
-        wait
-    }
-}
 
 /// Connections that are not bound yet. The oldest makes room for one too many, so that a client that binds at
 /// once is admitted.
@@ -92,7 +39,7 @@ impl UnboundConnections {
 
     /// A place among the unbound connections; the oldest ends if there are too many.
     pub(super) fn enter(self: &Arc<Self>, ip: IpAddr) -> UnboundPlace {
-        let ip = network(ip);
+        let ip = network_of(ip);
         let sent_out = Arc::new(Notify::new());
         let mut inner = lock(&self.inner);
         let crowded = inner.of.get(&ip).is_some_and(|count| *count >= self.of_network_max);
@@ -155,29 +102,6 @@ mod tests {
 
     fn ip(last: u32) -> IpAddr {
         IpAddr::V4((0x0A00_0000 + last).into())
-    }
-
-    #[test]
-    fn refusals_wait_longer_each_time_and_are_forgotten() {
-        let (guard, start) = (BindThrottle::default(), Instant::now());
-        let waits: Vec<u128> = (0..7).map(|_| guard.refuse(ip(1), start).as_millis()).collect();
-        assert_eq!(waits, [100, 200, 400, 800, 1_600, 3_000, 3_000]);
-        assert_eq!(guard.refuse(ip(2), start), WAIT_FIRST, "others are not punished");
-        assert_eq!(guard.refuse(ip(1), start + FORGET_AFTER), WAIT_FIRST);
-        let near = ["2001:db8::1", "2001:db8::ffff:1"].map(|ip| guard.refuse(ip.parse().unwrap(), start));
-        assert_eq!(near.map(|wait| wait.as_millis()), [100, 200]);
-    }
-
-    #[test]
-    fn the_memory_of_refusals_is_bounded() {
-        let (guard, start) = (BindThrottle::default(), Instant::now());
-        for last in 0..NETWORKS_MAX as u32 {
-            guard.refuse(ip(last), start);
-        }
-        assert_eq!(guard.refuse(ip(1 << 20), start), WAIT_MAX);
-        assert_eq!(lock(&guard.refused).len(), NETWORKS_MAX);
-        assert_eq!(guard.refuse(ip(1 << 20), start + FORGET_AFTER), WAIT_FIRST);
-        assert_eq!(lock(&guard.refused).len(), 1);
     }
 
     #[test]

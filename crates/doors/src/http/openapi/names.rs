@@ -1,0 +1,78 @@
+//! Names of operations, for generated clients: a verb and the nouns of the path, unless the table below says
+//! otherwise.
+
+use crate::http::routes::{Gives, Operation, Takes};
+
+/// Names that the path does not tell.
+const OWN: &[(&str, &str, &str)] = &[
+    ("GET", "/", "front_page"),
+    ("POST", "/login", "login"),
+    ("POST", "/logout", "logout"),
+    ("GET", "/alerts/{id}", "alert_page"),
+    ("GET", "/a/{token}", "answer_page"),
+    ("POST", "/a/{token}", "submit_answer_page"),
+    ("GET", "/healthz", "get_health"),
+    ("GET", "/readyz", "get_readiness"),
+    ("GET", "/openapi.json", "get_openapi"),
+    ("GET", "/cap/feed.atom", "get_cap_feed"),
+    ("GET", "/cap/{id}", "get_cap_message"),
+    ("GET", "/cgi-bin/sendsms", "sendsms"),
+    ("POST", "/cgi-bin/sendsms", "post_sendsms"),
+    ("POST", "/api/v1/recipients", "put_recipients"),
+    ("POST", "/api/v1/groups", "create_group"),
+    ("POST", "/api/v1/alerts", "submit_alert"),
+    ("POST", "/api/v1/alerts:forecast", "forecast_alert"),
+    ("GET", "/api/v1/alerts/{id}/events", "follow_alert"),
+    ("POST", "/api/v1/cap", "submit_cap"),
+    ("POST", "/api/v1/reload", "reload_config"),
+    ("GET", "/api/v1/audit", "list_audit"),
+];
+
+/// A unique name such as `list_alert_deliveries` or `cancel_alert`.
+pub(super) fn operation_id(row: &Operation) -> String {
+    let own = OWN.iter().find(|(method, path, _)| (*method, *path) == (row.method, row.path));
+    if let Some((_, _, name)) = own {
+        return (*name).to_owned();
+    }
+    let (path, verb) = match row.path.rsplit_once(':') {
+        Some((path, verb)) => (path, verb),
+        None => (row.path, usual_verb(row)),
+    };
+    let segments: Vec<&str> =
+        path.trim_start_matches("/api/v1").split('/').filter(|s| !s.is_empty()).collect();
+    let makes_one = row.method == "POST" && !path.ends_with('}') && !row.path.contains(':');
+    let mut name = verb.replace('-', "_");
+    for (at, segment) in segments.iter().enumerate().filter(|(_, segment)| !segment.starts_with('{')) {
+        let is_one = match segments.get(at + 1) {
+            Some(next) => next.starts_with('{'),
+            None => makes_one,
+        };
+        let noun = segment.replace(['-', '.'], "_");
+        name = format!("{name}_{}", if is_one { noun.trim_end_matches('s') } else { &noun });
+    }
+    name
+}
+
+fn usual_verb(row: &Operation) -> &'static str {
+    match (row.method, row.gives) {
+        ("GET", Gives::Page(_)) => "list",
+        ("GET", _) => "get",
+        ("PUT", _) => "put",
+        ("PATCH", _) => "change",
+        ("DELETE", _) => "delete",
+        _ if row.takes == Takes::Nothing => "do",
+        _ => "create",
+    }
+}
+
+/// The noun that an operation belongs to.
+pub(super) fn tag(row: &Operation) -> &'static str {
+    let noun = row.path.strip_prefix("/api/v1/").map(|rest| rest.split(['/', ':']).next().unwrap_or(rest));
+    match noun {
+        Some(noun) => noun,
+        None if row.path.starts_with("/cap/") => "cap",
+        None if row.path.starts_with("/cgi-bin/") => "platforms",
+        None if matches!(row.path, "/healthz" | "/readyz" | "/metrics" | "/openapi.json") => "operation",
+        None => "pages",
+    }
+}

@@ -1,0 +1,419 @@
+//! Every operation of the table, tried by every role of two accounts, on what is its own and on what is
+//! another's: the answer is what the matrix of roles says. What another has is not there.
+
+use super::*;
+use crate::http::role_matrix::{ROLES, Reach};
+use crate::http::routes::{Operation, ROWS, RequiredRole};
+use std::sync::atomic::AtomicU32;
+
+const ACCOUNTS: [&str; 2] = ["default", "north"];
+pub(super) const CAP: &str = "<alert xmlns=\"urn:oasis:names:tc:emergency:cap:1.2\"><identifier>ID</identifier><sender>town@example.org</sender>\
+    <sent>2026-11-18T07:00:00+01:00</sent><status>Actual</status><msgType>Alert</msgType><scope>Public</scope>\
+    <info><language>en</language><category>Fire</category><event>Fire</event><urgency>Immediate</urgency><severity>Severe</severity>\
+    <certainty>Observed</certainty><expires>2026-11-19T07:00:00+01:00</expires><headline>h</headline></info></alert>";
+
+/// What an operation's path names.
+#[derive(Clone, Copy, PartialEq)]
+enum Thing {
+    /// Nothing of anybody's.
+    Nothing,
+    Alert,
+    Observer,
+    Recipient,
+    Group,
+    Attachment,
+    Token,
+    /// The account itself, as its money is kept.
+    Money,
+    /// Something that nobody has.
+    Nobodys,
+}
+
+enum Sent {
+    Nothing,
+    Json(Value),
+    Raw(&'static str, String),
+}
+
+/// One operation: what it needs, what is sent (of the thing's id and a fresh number), and the status where it
+/// is allowed; `another` where what it names is another's, 404 but where the caller then makes its own.
+struct Case {
+    thing: Thing,
+    sent: fn(&str, u32) -> Sent,
+    done: u16,
+    another: u16,
+}
+
+fn case(thing: Thing, done: u16, sent: fn(&str, u32) -> Sent) -> Case {
+    Case { thing, sent, done, another: 404 }
+}
+
+fn nothing(_: &str, _: u32) -> Sent {
+    Sent::Nothing
+}
+
+/// The case of an operation. One that is not here is a new one: say here how it is tried.
+fn case_of(row: &Operation) -> Case {
+    use Thing::{Alert, Attachment, Group, Money, Nobodys, Nothing, Observer, Recipient, Token};
+    let alert = |_: &str, n: u32| Sent::Json(json!({"text": n.to_string(), "audience": ["recipient:ann"]}));
+    let person = |id: &str, _: u32| Sent::Json(json!({"id": id, "name": "Put"}));
+    let renamed = |_: &str, _: u32| Sent::Json(json!({"name": "Put"}));
+    let observer = |_: &str, _: u32| Sent::Json(json!({"url": "https://x.example/hook"}));
+    match (row.method, row.path.strip_prefix("/api/v1/").unwrap_or(row.path)) {
+        ("POST", "recipients") => case(Nothing, 201, |_, n| Sent::Json(json!({"id": format!("r{n}")}))),
+        (
+            "GET",
+            "recipients" | "recipients:export" | "groups" | "alerts" | "tokens" | "audit" | "audit:verify"
+            | "accounts",
+        )
+        | ("GET", "tariffs" | "diameter-peers") => case(Nothing, 200, nothing),
+        ("GET", "recipients/{id}") => case(Recipient, 200, nothing),
+        ("PUT", "recipients/{id}") => Case { another: 201, ..case(Recipient, 200, person) },
+        ("PATCH", "recipients/{id}") => case(Recipient, 200, renamed),
+        ("DELETE", "recipients/{id}") => case(Recipient, 204, nothing),
+        ("POST", "recipients/{id}:erase") | ("GET", "recipients/{id}/export") => {
+            case(Recipient, 200, nothing)
+        }
+        ("POST", "recipients:import") => {
+            case(Nothing, 200, |_, n| Sent::Raw("text/csv", format!("id,name\ni{n},Import\n")))
+        }
+        ("POST", "groups") => case(Nothing, 201, |_, n| Sent::Json(json!({"id": format!("g{n}")}))),
+        ("GET", "groups/{id}") => case(Group, 200, nothing),
+        ("PUT", "groups/{id}") => Case { another: 201, ..case(Group, 200, renamed) },
+        ("DELETE", "groups/{id}") => case(Group, 204, nothing),
+        ("POST", "alerts") => case(Nothing, 202, alert),
+        ("POST", "alerts:forecast") => case(Nothing, 200, alert),
+        ("GET", path) if path.starts_with("alerts/{id}") => case(Alert, 200, nothing),
+        // No rule asks for an approval, nothing is paused: with the alert the caller comes as far as that.
+        ("POST", "alerts/{id}:approve" | "alerts/{id}:resume") => case(Alert, 409, nothing),
+        ("POST", "alerts/{id}:cancel" | "alerts/{id}:pause" | "alerts/{id}:retry-failed") => {
+            case(Alert, 200, nothing)
+        }
+        ("POST", "alerts/{id}/observers") => case(Alert, 201, observer),
+        ("DELETE", "alerts/{id}/observers/{observer}") => case(Observer, 204, nothing),
+        ("POST", "answers") => {
+            case(Alert, 204, |id, _| Sent::Json(json!({"alert": id, "recipient": "ann", "text": "yes"})))
+        }
+        ("POST", "cap") => {
+            case(Nothing, 202, |_, n| Sent::Raw("text/xml", CAP.replace("ID", &n.to_string())))
+        }
+        ("POST", "attachments") => case(Nothing, 201, |_, n| Sent::Raw("audio/wav", n.to_string())),
+        ("GET", "attachments/{id}") => case(Attachment, 200, nothing),
+        ("POST", "tokens") => case(Money, 201, |id, _| Sent::Json(json!({"role": "submit", "account": id}))),
+        ("DELETE", "tokens/{id}") => case(Token, 204, nothing),
+        ("POST", "accounts") => case(Nothing, 201, |_, n| Sent::Json(json!({"id": format!("e164:{n}")}))),
+        ("GET", "accounts/{id}" | "accounts/{id}/records") => case(Money, 200, nothing),
+        ("GET", "credit-sessions") => case(Money, 200, nothing),
+        ("POST", "accounts/{id}:topup") => case(Money, 200, |_, _| Sent::Json(json!({"amount": 1}))),
+        ("POST", "accounts/{id}:block" | "accounts/{id}:unblock") => case(Money, 200, nothing),
+        ("PATCH", "accounts/{id}") => case(Money, 200, |_, _| Sent::Json(json!({"limit": 1}))),
+        ("DELETE", "credit-sessions/{id}" | "diameter-peers/{id}") => case(Nobodys, 404, nothing),
+        ("PUT", "tariffs") => case(Nothing, 200, |_, _| Sent::Json(json!({"items": []}))),
+        ("DELETE", "tariffs") => case(Nothing, 200, nothing),
+        ("POST", "diameter-peers") => {
+            case(Nothing, 201, |_, _| Sent::Json(json!({"origin_host": "*", "realm": "x.example"})))
+        }
+        ("POST", "reload") => case(Nothing, 200, nothing),
+        other => panic!("{other:?} has no case: say in case_of how it is tried, and on what"),
+    }
+}
+
+/// Two accounts with people, money and a token of every role.
+struct Walls {
+    server: TestServer,
+    /// By account and role, in the order of the constants.
+    tokens: [[String; ROLES.len()]; ACCOUNTS.len()],
+    fresh: AtomicU32,
+}
+
+impl Walls {
+    async fn open() -> Walls {
+        let reload: Reload = Arc::new(|| Box::pin(async { Ok(Vec::new()) }));
+        let server = TestServer::with_ledger(reload).await;
+        let mut tokens: [[String; ROLES.len()]; ACCOUNTS.len()] = Default::default();
+        for (account, of_account) in ACCOUNTS.iter().zip(&mut tokens) {
+            for (role, token) in ROLES.iter().zip(of_account.iter_mut()) {
+                let body = json!({"role": role.name(), "account": account, "name": format!("of {account}")});
+                *token = server.post("/api/v1/tokens", body).await.1["token"].as_str().unwrap().to_owned();
+            }
+            assert_eq!(server.post("/api/v1/accounts", json!({"id": account, "balance": 7})).await.0, 201);
+            let people = json!([{"id": "ann", "name": format!("Ann of {account}"), "sms": "+46701000001"}]);
+            let put =
+                server.anon(Method::POST, "/api/v1/recipients").bearer_auth(&of_account[1]).json(&people);
+            assert_eq!(said(put).await.0, 200);
+        }
+        assert_eq!(server.post("/api/v1/accounts", json!({"id": "e164:46701000001"})).await.0, 201);
+        Walls { server, tokens, fresh: AtomicU32::new(1) }
+    }
+
+    fn number(&self) -> u32 {
+        self.fresh.fetch_add(1, Ordering::Relaxed)
+    }
+
+    async fn made(&self, token: &str, path: &str, body: Value) -> String {
+        let made = self.server.anon(Method::POST, path).bearer_auth(token).json(&body);
+        let (status, made) = said(made).await;
+        assert!(status.is_success(), "{path}: {made}");
+        made["id"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// A fresh thing of an account, by this role of it; its id, and that of its observer.
+    async fn thing(&self, thing: Thing, account: usize, maker: usize) -> (String, String) {
+        let (admin, operator) = (&self.tokens[account][0], &self.tokens[account][1]);
+        let maker = &self.tokens[account][maker];
+        let n = self.number();
+        let alert = json!({"headline": format!("{n} of {}", ACCOUNTS[account]), "text": "x",
+            "audience": ["recipient:ann"], "require_answer": true});
+        let id = match thing {
+            Thing::Nothing => String::new(),
+            Thing::Alert | Thing::Observer => self.made(maker, "/api/v1/alerts?mode=sync", alert).await,
+            Thing::Recipient => {
+                let person = json!({"id": format!("p{n}"), "name": format!("{n} of {}", ACCOUNTS[account])});
+                self.made(operator, "/api/v1/recipients", person).await
+            }
+            Thing::Group => {
+                let group = json!({"id": format!("q{n}"), "name": format!("{n} of {}", ACCOUNTS[account])});
+                self.made(operator, "/api/v1/groups", group).await
+            }
+            Thing::Attachment => {
+                let request = self.server.anon(Method::POST, "/api/v1/attachments").bearer_auth(maker);
+                let (status, stored) = said(request.body(format!("{n} of {account}"))).await;
+                assert_eq!(status, 201, "{stored}");
+                stored["id"].as_str().unwrap().to_owned()
+            }
+            Thing::Token => {
+                self.made(admin, "/api/v1/tokens", json!({"role": "viewer", "name": "spare"})).await
+            }
+            Thing::Money => ACCOUNTS[account].to_owned(),
+            Thing::Nobodys => return (format!("0-{n:032}"), String::new()),
+        };
+        let observer = match thing {
+            Thing::Observer => {
+                let at = format!("/api/v1/alerts/{id}/observers");
+                self.made(operator, &at, json!({"url": "https://x.example/"})).await
+            }
+            _ => String::new(),
+        };
+        (id, observer)
+    }
+
+    /// Carries it out; gives the status, and the words of a refusal. A stream is not waited for.
+    async fn tried(&self, row: &Operation, token: &str, (id, observer): (&str, &str)) -> (u16, String) {
+        let case = case_of(row);
+        let mut path = row.path.replace("{id}", id).replace("{observer}", observer);
+        if row.path.ends_with("/credit-sessions") {
+            path.push_str(&format!("?account={id}"));
+        }
+        if row.path.ends_with("/cap") && row.method == "POST" {
+            path.push_str("?audience=all");
+        }
+        let method = Method::from_bytes(row.method.as_bytes()).unwrap();
+        let request = self.server.anon(method, &path).bearer_auth(token);
+        let request = match (case.sent)(id, self.number()) {
+            Sent::Nothing => request,
+            Sent::Json(body) => request.json(&body),
+            Sent::Raw(media, body) => request.header("content-type", media).body(body),
+        };
+        let response = request.send().await.unwrap();
+        let status = response.status().as_u16();
+        let refusal = if status >= 400 { response.text().await.unwrap() } else { String::new() };
+        (status, refusal)
+    }
+}
+
+fn rows() -> impl Iterator<Item = &'static Operation> {
+    ROWS.iter().filter(|row| row.need != RequiredRole::Nothing)
+}
+
+/// The column of a role that makes things of an account by itself.
+fn maker(role: Role) -> usize {
+    let maker = if role == Role::Submit { Role::Submit } else { Role::Operator };
+    ROLES.iter().position(|known| *known == maker).unwrap()
+}
+
+#[tokio::test]
+async fn every_operation_of_every_role_reaches_as_far_as_the_matrix_says() {
+    let walls = Walls::open().await;
+    for row in rows() {
+        let case = case_of(row);
+        for (account, name) in ACCOUNTS.iter().enumerate() {
+            for (column, role) in ROLES.iter().enumerate() {
+                let reach = row.need.reach_of(*role, name);
+                let token = &walls.tokens[account][column];
+                let operator = maker(Role::Operator);
+                // Its own; of another token of its account; of the other account.
+                for (of, by, least) in [
+                    (account, maker(*role), Reach::Mine),
+                    (account, operator, Reach::Own),
+                    (1 - account, operator, Reach::All),
+                ] {
+                    if case.thing == Thing::Nothing && least > Reach::Mine {
+                        continue;
+                    }
+                    let expected = match reach {
+                        Reach::Nothing => 403,
+                        _ if reach >= least => case.done,
+                        _ if case.thing == Thing::Nobodys => case.done,
+                        _ => case.another,
+                    };
+                    let (id, observer) = walls.thing(case.thing, of, by).await;
+                    let (status, refusal) = walls.tried(row, token, (&id, &observer)).await;
+                    let who = format!("{} {} as {} of {name}, {least:?}", row.method, row.path, role.name());
+                    assert_eq!(status, expected, "{who}: {refusal}");
+                }
+            }
+        }
+    }
+    walls.server.close().await;
+}
+
+#[tokio::test]
+async fn what_another_has_is_refused_in_the_words_for_what_nobody_has() {
+    let walls = Walls::open().await;
+    for row in rows() {
+        let case = case_of(row);
+        if matches!(case.thing, Thing::Nothing | Thing::Nobodys) || case.another != 404 {
+            continue;
+        }
+        for (column, role) in ROLES.iter().enumerate() {
+            let token = &walls.tokens[1][column];
+            let (id, observer) = walls.thing(case.thing, 0, maker(Role::Operator)).await;
+            let nobodys = match case.thing {
+                Thing::Alert | Thing::Observer => uuid::Uuid::from_u128(7).to_string(),
+                Thing::Attachment => "7".repeat(64),
+                _ => "nobodys".to_owned(),
+            };
+            let others = walls.tried(row, token, (&id, &observer)).await;
+            let of_nobody = walls.tried(row, token, (&nobodys, "7")).await;
+            let who = format!("{} {} as {}", row.method, row.path, role.name());
+            let words = |words: &str| words.replace(&id, "ID").replace(&nobodys, "ID");
+            assert_eq!(words(&others.1), words(&of_nobody.1), "{who}");
+            assert_eq!(others.0, of_nobody.0, "{who}");
+        }
+    }
+    walls.server.close().await;
+}
+
+#[tokio::test]
+async fn lists_hold_what_is_the_accounts_own() {
+    let walls = Walls::open().await;
+    for account in 0..ACCOUNTS.len() {
+        for thing in [Thing::Observer, Thing::Recipient, Thing::Group, Thing::Attachment, Thing::Token] {
+            walls.thing(thing, account, maker(Role::Submit)).await;
+        }
+    }
+    for row in rows().filter(|row| row.method == "GET" && !row.path.contains('{')) {
+        for (account, name) in ACCOUNTS.iter().enumerate() {
+            for (column, role) in ROLES.iter().enumerate() {
+                let reach = row.need.reach_of(*role, name);
+                if matches!(reach, Reach::Nothing | Reach::All) || case_of(row).thing != Thing::Nothing {
+                    continue;
+                }
+                let other = ACCOUNTS[1 - account];
+                let request = walls.server.anon(Method::GET, row.path);
+                let list = request.bearer_auth(&walls.tokens[account][column]).send().await.unwrap();
+                let list = list.text().await.unwrap();
+                let who = format!("{} as {} of {name}: {list}", row.path, role.name());
+                for mark in
+                    [format!("of {other}"), format!("\"account\":\"{other}\""), format!("\"id\":\"{other}\"")]
+                {
+                    assert!(!list.contains(&mark), "{who}");
+                }
+                let subscribers = list.contains("e164:46701000001");
+                assert_eq!(subscribers, row.path.ends_with("/accounts") && *name == "default", "{who}");
+            }
+        }
+    }
+    walls.server.close().await;
+}
+
+#[tokio::test]
+async fn nothing_of_another_account_is_changed_by_a_put_of_its_id() {
+    let walls = Walls::open().await;
+    let (person, _) = walls.thing(Thing::Recipient, 0, maker(Role::Operator)).await;
+    let path = format!("/api/v1/recipients/{person}");
+    let put = walls.server.anon(Method::PUT, &path).bearer_auth(&walls.tokens[1][1]);
+    assert_eq!(said(put.json(&json!({"name": "Mallory"}))).await.0, 201);
+    let (_, stored) = walls.server.get(&path).await;
+    assert!(stored["name"].as_str().unwrap().ends_with("of default"), "{stored}");
+    walls.server.close().await;
+}
+
+#[tokio::test]
+async fn an_alert_names_files_of_its_own_uploader_or_account_alone() {
+    let walls = Walls::open().await;
+    let operators = walls.thing(Thing::Attachment, 0, maker(Role::Operator)).await.0;
+    let submits = walls.thing(Thing::Attachment, 0, maker(Role::Submit)).await.0;
+    for (account, column, id, expected) in [
+        (0, 1, &operators, 202),
+        (0, 0, &operators, 202),
+        (0, 3, &operators, 422),
+        (0, 3, &submits, 202),
+        (0, 1, &submits, 202),
+        (1, 1, &operators, 422),
+        (1, 3, &submits, 422),
+    ] {
+        let body =
+            json!({"text": "x", "audience": ["recipient:ann"], "attachments": [{"id": id, "name": "a"}]});
+        let request =
+            walls.server.anon(Method::POST, "/api/v1/alerts").bearer_auth(&walls.tokens[account][column]);
+        let (status, told) = said(request.json(&body)).await;
+        assert_eq!(status, expected, "{} of {}: {told}", ROLES[column].name(), ACCOUNTS[account]);
+        if expected == 422 {
+            let words = reason(&told, "attachments[0].id");
+            assert!(words.starts_with("names no stored attachment"), "{words}");
+        }
+    }
+    // The same content again is the other account's own.
+    let content =
+        walls.server.call(Method::GET, &format!("/api/v1/attachments/{operators}")).send().await.unwrap();
+    let upload = walls.server.anon(Method::POST, "/api/v1/attachments").bearer_auth(&walls.tokens[1][1]);
+    let (status, stored) = said(upload.body(content.bytes().await.unwrap())).await;
+    assert_eq!((status.as_u16(), &stored["id"]), (201, &json!(operators)));
+    let path = format!("/api/v1/attachments/{operators}");
+    let again = walls.server.anon(Method::GET, &path).bearer_auth(&walls.tokens[1][2]);
+    assert_eq!(again.send().await.unwrap().status(), 200);
+    walls.server.close().await;
+}
+
+#[tokio::test]
+async fn an_idempotency_key_is_its_tokens() {
+    let walls = Walls::open().await;
+    let submit = |account: usize, column: usize, text: &str| {
+        let request =
+            walls.server.anon(Method::POST, "/api/v1/alerts").bearer_auth(&walls.tokens[account][column]);
+        let body = json!({"text": text, "audience": ["recipient:ann"]});
+        let request = request.header("idempotency-key", "fire-1").json(&body);
+        async move {
+            let response = request.send().await.unwrap();
+            let replayed = response.headers().contains_key("idempotency-replayed");
+            (response.status().as_u16(), replayed)
+        }
+    };
+    assert_eq!(submit(0, 1, "a").await, (202, false));
+    assert_eq!(submit(0, 3, "b").await, (202, false), "of another token");
+    assert_eq!(submit(1, 1, "c").await, (202, false), "of another account");
+    assert_eq!(submit(0, 1, "a").await, (202, true));
+    assert_eq!(submit(0, 1, "d").await, (422, false));
+    walls.server.close().await;
+}
+
+#[tokio::test]
+async fn the_last_admin_of_the_system_stays_whoever_else_is_one() {
+    let walls = Walls::open().await;
+    let (_, list) = walls.server.get("/api/v1/tokens").await;
+    let admin = |name: &str| {
+        let items = list["items"].as_array().unwrap();
+        let found = items.iter().find(|item| item["role"] == "admin" && item["name"] == name);
+        found.unwrap()["id"].as_str().unwrap().to_owned()
+    };
+    let revoke = |token: &str, id: &str| {
+        said(walls.server.anon(Method::DELETE, &format!("/api/v1/tokens/{id}")).bearer_auth(token))
+    };
+    let (first, second, north) = (admin("first admin token"), admin("of default"), admin("of north"));
+    assert_eq!(revoke(&walls.tokens[1][0], &first).await.0, 404, "it is another account's");
+    assert_eq!(revoke(&walls.server.admin, &second).await.0, 204);
+    assert_eq!(revoke(&walls.server.admin, &first).await.0, 409, "that of north is not the system's");
+    assert_eq!(revoke(&walls.server.admin, &north).await.0, 204, "the system can make another");
+    walls.server.close().await;
+}

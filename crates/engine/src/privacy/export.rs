@@ -1,0 +1,254 @@
+//! Export of one person: all that the server knows of them.
+
+use super::erase::{aside, each_block};
+use super::person::ForgottenPerson;
+use crate::api::{DeliveryView, EngineError};
+use crate::report::{headline, rfc3339};
+use crate::run::{ActorCommand, DeliveryPage, Engine, delivery_view, store_error};
+use records::{
+    Alert, AlertNo, Delivery, DeliveryState, EndpointNo, Reason, RosterBlock, RosterEntry, ShortText,
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Alerts looked up in one go.
+const ALERTS_AT_ONCE: usize = 200;
+
+/// All that is known of a person.
+#[derive(Debug, Clone, Serialize)]
+pub struct PersonExport {
+    /// Their id.
+    pub id: String,
+    /// The record, as the API shows recipients; nothing: there is none any more.
+    pub record: Option<serde_json::Value>,
+    /// Groups that name them as a member.
+    pub groups: Vec<String>,
+    /// Stops of their addresses.
+    pub stops: Vec<StopView>,
+    /// Alerts that were sent to them, or left them out, with what became of each copy.
+    pub alerts: Vec<AlertOfPerson>,
+    /// Messages that platforms sent to their numbers.
+    pub messages: Vec<MessageOfPerson>,
+}
+
+/// A stop.
+#[derive(Debug, Clone, Serialize)]
+pub struct StopView {
+    /// By which channel.
+    pub channel: &'static str,
+    /// Theirs.
+    pub address: String,
+    /// Our number or name it holds for; nothing: all.
+    pub sender: Option<String>,
+    /// Since when; RFC 3339.
+    pub since: String,
+}
+
+/// An alert as it went to a person.
+#[derive(Debug, Clone, Serialize)]
+pub struct AlertOfPerson {
+    /// The alert.
+    pub id: String,
+    /// Its first words.
+    pub headline: String,
+    /// Its state.
+    pub state: &'static str,
+    /// When it was accepted; RFC 3339.
+    pub created: String,
+    /// Values of their texts' placeholders, by endpoint.
+    pub values: BTreeMap<u32, BTreeMap<String, String>>,
+    /// Their copies, with answers.
+    pub deliveries: Vec<DeliveryView>,
+}
+
+/// A platform's message.
+#[derive(Debug, Clone, Serialize)]
+pub struct MessageOfPerson {
+    /// When it was taken; RFC 3339.
+    pub at: String,
+    /// What it says; nothing where it is no text.
+    pub text: Option<String>,
+    /// What became of it.
+    pub delivery: DeliveryView,
+}
+
+impl Engine {
+    /// All that is known of a person. Of several processes the leader does it.
+    ///
+    /// # Errors
+    /// [`EngineError::NotFound`] if nothing is known of them; the store's.
+    pub async fn export_person(&self, account: &str, id: &str) -> Result<PersonExport, EngineError> {
+        let store = self.store();
+        let record = store.recipient(account, id).await.map_err(store_error)?.map(|(record, _)| record);
+        let devices = record.iter().flat_map(|record| &record.devices);
+        let person = ForgottenPerson {
+            account: account.to_owned(),
+            id: id.to_owned(),
+            addresses: devices.map(|device| (device.channel, device.address.clone())).collect(),
+        };
+        let groups = self.groups_of(&person).await?;
+        let stops = self.stops_of(&person).await?;
+        let (alerts, messages) = self.sent_to(&person).await?;
+        if record.is_none() && groups.is_empty() && alerts.is_empty() {
+            return Err(EngineError::NotFound);
+        }
+        let record = record.as_ref().map(store::import::to_json);
+        Ok(PersonExport { id: person.id, record, groups, stops, alerts, messages })
+    }
+
+    async fn groups_of(&self, person: &ForgottenPerson) -> Result<Vec<String>, EngineError> {
+        let (store, mut after, mut found) = (self.store(), String::new(), Vec::new());
+        loop {
+            let page =
+                store.groups_after(&person.account, &after, ALERTS_AT_ONCE).await.map_err(store_error)?;
+            let Some(last) = page.last() else { return Ok(found) };
+            after.clone_from(&last.id);
+            let theirs = page.iter().filter(|group| group.members.contains(&person.id));
+            found.extend(theirs.map(|group| group.id.clone()));
+        }
+    }
+
+    async fn stops_of(&self, person: &ForgottenPerson) -> Result<Vec<StopView>, EngineError> {
+        let store = self.store();
+        let all = store.all_opt_outs(&person.account).await.map_err(store_error)?;
+        let view = |channel, address: &str, sender, at| StopView {
+            channel: channels::name(channel),
+            address: address.to_owned(),
+            sender,
+            since: rfc3339(at),
+        };
+        let theirs = all.into_iter().filter(|stop| person.has(stop.channel, &stop.address));
+        let mut found: Vec<StopView> =
+            theirs.map(|stop| view(stop.channel, &stop.address, stop.sender, stop.at)).collect();
+        let forgotten = store.forgotten_stops(&person.account).await.map_err(store_error)?;
+        if let Some(hasher) = store.stop_hasher().filter(|_| !forgotten.is_empty()) {
+            for (channel, address) in &person.addresses {
+                let hash = hasher.hash(&person.account, *channel, address);
+                let theirs = forgotten.iter().filter(|stop| stop.hash == hash);
+                found.extend(theirs.map(|stop| view(*channel, address, stop.sender.clone(), stop.at)));
+            }
+        }
+        found.sort_by(|a, b| (a.channel, &a.address, &a.sender).cmp(&(b.channel, &b.address, &b.sender)));
+        Ok(found)
+    }
+
+    async fn sent_to(
+        &self,
+        person: &ForgottenPerson,
+    ) -> Result<(Vec<AlertOfPerson>, Vec<MessageOfPerson>), EngineError> {
+        let (store, mut after) = (self.store(), AlertNo(0));
+        let (mut alerts, mut messages) = (Vec::new(), Vec::new());
+        loop {
+            let page =
+                store.alerts_after(&person.account, after, ALERTS_AT_ONCE).await.map_err(store_error)?;
+            let Some(last) = page.last() else { return Ok((alerts, messages)) };
+            after = last.no;
+            for alert in page {
+                let (store, seeker, no) = (store.clone(), person.clone(), alert.no);
+                let found = aside(move || {
+                    let mut found = Vec::new();
+                    each_block(&*store, no, |block| found.extend(entries_of(&seeker, block)))?;
+                    Ok(found)
+                });
+                let found = found.await?;
+                self.show(person, &alert, found, &mut alerts, &mut messages).await?;
+            }
+        }
+    }
+
+    async fn show(
+        &self,
+        person: &ForgottenPerson,
+        alert: &Alert,
+        found: Vec<(EndpointNo, RosterEntry)>,
+        alerts: &mut Vec<AlertOfPerson>,
+        messages: &mut Vec<MessageOfPerson>,
+    ) -> Result<(), EngineError> {
+        let mut of = AlertOfPerson {
+            id: alert.id.to_string(),
+            headline: headline(&alert.request),
+            state: alert.state.name(),
+            created: rfc3339(alert.created),
+            values: BTreeMap::new(),
+            deliveries: Vec::new(),
+        };
+        for (endpoint, mut entry) in found {
+            // Who shares the address is nobody's business here.
+            entry.persons.retain(|one| one.recipient == person.id);
+            let delivery = self.delivery_of(alert, endpoint, &entry).await?;
+            match entry.message.take() {
+                Some(message) => {
+                    let text = match message.short.text {
+                        ShortText::Text { text, .. } => Some(text.into_string()),
+                        ShortText::Octets { .. } => None,
+                    };
+                    messages.push(MessageOfPerson { at: rfc3339(message.at), text, delivery });
+                }
+                None => {
+                    if !entry.values.is_empty() {
+                        of.values.insert(endpoint.0, entry.values.into_iter().collect());
+                    }
+                    of.deliveries.push(delivery);
+                }
+            }
+        }
+        if !of.deliveries.is_empty() {
+            alerts.push(of);
+        }
+        Ok(())
+    }
+
+    /// How one of its deliveries stands.
+    async fn delivery_of(
+        &self,
+        alert: &Alert,
+        endpoint: EndpointNo,
+        entry: &RosterEntry,
+    ) -> Result<DeliveryView, EngineError> {
+        let page = DeliveryPage { state: None, from: endpoint, limit: 1 };
+        let no = alert.no;
+        let rows = match self.request(|reply| ActorCommand::Deliveries { no, page, reply }).await? {
+            Some(rows) => rows,
+            None => self.store().deliveries_from(no, endpoint, None, 1).await.map_err(store_error)?,
+        };
+        let row = rows.into_iter().find(|row| row.endpoint == endpoint);
+        Ok(delivery_view(&row.unwrap_or_else(|| fresh(no, endpoint, entry)), entry))
+    }
+}
+
+/// A delivery without a row: as the roster made it.
+fn fresh(alert: AlertNo, endpoint: EndpointNo, entry: &RosterEntry) -> Delivery {
+    let excluded = entry.excluded.is_some();
+    Delivery {
+        alert,
+        endpoint,
+        state: if excluded { DeliveryState::Excluded } else { DeliveryState::Planned },
+        attempts: 0,
+        last_attempt: 0,
+        parts: 0,
+        parts_accepted: 0,
+        parts_delivered: 0,
+        route: None,
+        reason: entry.excluded.unwrap_or(Reason::None),
+        detail: String::new(),
+        submitted: None,
+        accepted: None,
+        delivered: None,
+        due: None,
+        answer: None,
+    }
+}
+
+/// Entries with the person, and those with their address and nobody's name.
+fn entries_of(
+    person: &ForgottenPerson,
+    block: RosterBlock,
+) -> impl Iterator<Item = (EndpointNo, RosterEntry)> {
+    let first = block.first.0;
+    let entries = block.entries.into_iter().enumerate();
+    let theirs = entries.filter(|(_, entry)| {
+        let nobody = entry.persons.iter().all(|one| one.recipient.is_empty() || one.recipient == person.id);
+        person.is_in(entry) && (nobody || entry.persons.iter().any(|one| one.recipient == person.id))
+    });
+    theirs.map(move |(i, entry)| (EndpointNo(first + i as u32), entry)).collect::<Vec<_>>().into_iter()
+}

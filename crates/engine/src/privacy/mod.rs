@@ -1,0 +1,15 @@
+//! Privacy: a person is forgotten everywhere, or shown all that is known of them.
+//!
+//! A person is found in rosters by their id, and by addresses that were theirs alone: an address that another
+//! recipient has too stays theirs. What is counted stays counted: an endpoint keeps its place, channel,
+//! state, times and the key of its answer, and loses address, names, values and words.
+
+mod erase;
+mod export;
+mod person;
+#[cfg(test)]
+mod tests;
+
+pub use erase::{Erased, ForgetElsewhere};
+pub use export::PersonExport;
+pub use person::ForgottenPerson;

@@ -1,0 +1,131 @@
+//! Stops of people who were forgotten: their addresses are known by keyed hashes alone.
+
+use crate::{OptOuts, StoreError};
+use channels::Defaults;
+use records::{ChannelNumber, Timestamp};
+use ring::hmac;
+use rustc_hash::FxHashSet;
+
+/// What stands before each hashed text: a hash made for another purpose is never one of these.
+const PURPOSE: &[u8] = b"campanile: stop of a forgotten person\0";
+/// Octets of a hash.
+pub const STOP_HASH_OCTETS: usize = 32;
+
+/// HMAC-SHA256 of an account, a channel and an address in its normal form.
+pub type StopHash = [u8; STOP_HASH_OCTETS];
+
+/// Makes the hashes. Its key is a secret of the installation, kept outside the database: who has the database
+/// alone cannot try out numbers.
+#[derive(Clone)]
+pub struct StopHasher(hmac::Key);
+
+impl StopHasher {
+    /// By this key.
+    pub fn new(key: &[u8; 32]) -> StopHasher {
+        StopHasher(hmac::Key::new(hmac::HMAC_SHA256, key))
+    }
+
+    /// The hash of an address: the same however the address was written.
+    pub fn hash(&self, account: &str, channel: ChannelNumber, address: &str) -> StopHash {
+        let mut text = Vec::with_capacity(PURPOSE.len() + account.len() + address.len() + 3);
+        text.extend_from_slice(PURPOSE);
+        text.extend_from_slice(account.as_bytes());
+        text.extend_from_slice(&[0, channel.0, 0]);
+        text.extend_from_slice(canonical(channel, address).as_bytes());
+        let mut hash = [0; STOP_HASH_OCTETS];
+        hash.copy_from_slice(hmac::sign(&self.0, &text).as_ref());
+        hash
+    }
+}
+
+impl std::fmt::Debug for StopHasher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StopHasher")
+    }
+}
+
+/// An address's one form: that of its channel, a number also without its plus, and in lower case, since
+/// people do not tell `Ann@` from `ann@`.
+fn canonical(channel: ChannelNumber, address: &str) -> String {
+    let address = address.trim();
+    let normal = |text: &str| channels::address(channel, text, &Defaults::default()).ok();
+    let is_bare = !address.is_empty() && address.bytes().all(|octet| octet.is_ascii_digit());
+    let found = normal(address).or_else(|| is_bare.then(|| normal(&format!("+{address}"))).flatten());
+    found.as_deref().unwrap_or(address).to_lowercase()
+}
+
+/// A stop of somebody who was forgotten.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForgottenStop {
+    /// Of the address.
+    pub hash: StopHash,
+    /// Our number or name it holds for; nothing: all.
+    pub sender: Option<String>,
+    /// Since when.
+    pub at: Timestamp,
+}
+
+/// Everybody of an account who said stop to whatever we send, those who were forgotten among them.
+#[derive(Debug, Clone, Default)]
+pub struct OptOutSet {
+    account: String,
+    plain: FxHashSet<(ChannelNumber, String)>,
+    forgotten: FxHashSet<StopHash>,
+    hasher: Option<StopHasher>,
+}
+
+impl OptOutSet {
+    /// Did the owner of this address say stop?
+    pub fn contains(&self, channel: ChannelNumber, address: &str) -> bool {
+        if !self.plain.is_empty() && self.plain.contains(&(channel, address.to_owned())) {
+            return true;
+        }
+        // A hash costs a fraction of a microsecond: only where anybody was forgotten.
+        let Some(hasher) = self.hasher.as_ref().filter(|_| !self.forgotten.is_empty()) else { return false };
+        self.forgotten.contains(&hasher.hash(&self.account, channel, address))
+    }
+}
+
+/// Reads the set of an account.
+pub(crate) async fn set_of<S: OptOuts + ?Sized>(store: &S, account: &str) -> Result<OptOutSet, StoreError> {
+    let plain = store.opt_outs(account).await?;
+    let forgotten = store.forgotten_stops(account).await?;
+    let forgotten = forgotten.into_iter().filter(|stop| stop.sender.is_none()).map(|stop| stop.hash);
+    let forgotten: FxHashSet<StopHash> = forgotten.collect();
+    let hasher = store.stop_hasher();
+    if hasher.is_none() && !forgotten.is_empty() {
+        return Err(no_key());
+    }
+    Ok(OptOutSet { account: account.to_owned(), plain: plain.into_iter().collect(), forgotten, hasher })
+}
+
+/// Nobody gave the store its key.
+pub(crate) fn no_key() -> StoreError {
+    let why = "the store has no key for the stops of forgotten people".to_owned();
+    StoreError::Conflict { why }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_or_address_has_one_hash_however_it_is_written() {
+        let hasher = StopHasher::new(&[7; 32]);
+        let hash = |channel, address: &str| hasher.hash("a", channel, address);
+        for written in ["+46 70-123 45 67", "46701234567", "tel:+46701234567", " +46701234567 "] {
+            assert_eq!(hash(channels::SMS, written), hash(channels::SMS, "+46701234567"), "{written}");
+        }
+        assert_eq!(hash(channels::MAIL, "Ann@Example.SE"), hash(channels::MAIL, "ann@example.se"));
+    }
+
+    #[test]
+    fn another_account_channel_number_or_key_has_another_hash() {
+        let (ours, theirs) = (StopHasher::new(&[7; 32]), StopHasher::new(&[8; 32]));
+        let one = ours.hash("a", channels::SMS, "+46701234567");
+        assert_ne!(one, ours.hash("b", channels::SMS, "+46701234567"));
+        assert_ne!(one, ours.hash("a", channels::MAIL, "+46701234567"));
+        assert_ne!(one, ours.hash("a", channels::SMS, "+46701234568"));
+        assert_ne!(one, theirs.hash("a", channels::SMS, "+46701234567"));
+    }
+}

@@ -1,0 +1,249 @@
+//! Description of the API, as programs of others read it: clients generated from it work, and a tester finds
+//! no difference between it and the server.
+
+use crate::fixtures::{SOON, carrier, count, mail_server, number, phone_owner, phones_csv};
+use it::{Api, OpenApiTools, Server, eventually, mail_route, platform, program, sms_route};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::process::Command;
+
+/// People in the clients' file.
+const PEOPLE: u64 = 40;
+
+async fn people_and_server() -> (sim::smsc::Smsc, Server, tempfile::NamedTempFile) {
+    let carrier = carrier().await;
+    let server = Server::start(&sms_route("carrier", carrier.address(), "")).await;
+    let mut people = tempfile::NamedTempFile::new().unwrap();
+    people.write_all(&phones_csv(PEOPLE)).unwrap();
+    (carrier, server, people)
+}
+
+/// What a client saw: everybody of its file, and the person it added by hand.
+fn check_seen(seen: &Value, carrier: &sim::smsc::Smsc) {
+    assert_eq!((seen["imported"].as_u64(), seen["state"].as_str()), (Some(PEOPLE), Some("done")), "{seen}");
+    let everybody = PEOPLE + 1;
+    assert_eq!(
+        (count(seen, "endpoints"), seen["deliveries"].as_u64()),
+        (everybody, Some(everybody)),
+        "{seen}"
+    );
+    assert_eq!(count(seen, "accepted") + count(seen, "delivered"), everybody, "{seen}");
+    assert_eq!(carrier.stats().messages, everybody);
+}
+
+#[tokio::test]
+async fn a_client_generated_for_python_imports_people_sends_an_alert_and_reads_its_report() {
+    let (carrier, server, people) = people_and_server().await;
+    let seen = OpenApiTools::of(&server).await.python(&server, people.path()).await;
+    check_seen(&seen, &carrier);
+}
+
+#[tokio::test]
+async fn a_client_generated_for_typescript_imports_people_sends_an_alert_and_reads_its_report() {
+    let (carrier, server, people) = people_and_server().await;
+    let seen = OpenApiTools::of(&server).await.typescript(&server, people.path()).await;
+    check_seen(&seen, &carrier);
+}
+
+#[tokio::test]
+async fn the_program_prints_the_description_that_its_server_gives() {
+    let server = Server::start("").await;
+    let printed = Command::new(program()).arg("openapi").output().unwrap();
+    assert!(printed.status.success());
+    let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
+    assert_eq!(printed, server.api().get("/openapi.json").await.expect(200));
+}
+
+/// A public message of an authority, with an end long from now.
+fn cap_message() -> String {
+    let now = jiff::Timestamp::now();
+    let at = |seconds: i64| {
+        (now + jiff::SignedDuration::from_secs(seconds)).strftime("%Y-%m-%dT%H:%M:%S-00:00").to_string()
+    };
+    format!(
+        "<alert xmlns=\"urn:oasis:names:tc:emergency:cap:1.2\"><identifier>1</identifier><sender>town</sender><sent>{}</sent>\
+         <status>Actual</status><msgType>Alert</msgType><scope>Public</scope><info><category>Fire</category><event>Fire</event>\
+         <urgency>Immediate</urgency><severity>Severe</severity><certainty>Observed</certainty><expires>{}</expires>\
+         <description>Close your windows.</description><area><areaDesc>Town</areaDesc></area></info></alert>",
+        at(-60),
+        at(6 * 3_600)
+    )
+}
+
+/// What is there before the tester comes: something of each noun, and of some enough to be removed.
+struct Seeds {
+    api: Api,
+    seeds: BTreeMap<String, Vec<Value>>,
+}
+
+impl Seeds {
+    /// Values of the parameters of a path.
+    fn add(&mut self, path: &str, parameters: Value) {
+        self.add_seed(path, json!({"path": parameters}));
+    }
+
+    /// Anything of a request: path, query, headers, body.
+    fn add_seed(&mut self, path: &str, seed: Value) {
+        self.seeds.entry(path.to_owned()).or_default().push(seed);
+    }
+
+    async fn people(&mut self) {
+        let mut people: Vec<Value> = (0..9).map(|place| phone_owner(&format!("p{place}"), place)).collect();
+        people[0]["devices"]
+            .as_array_mut()
+            .unwrap()
+            .push(json!({"channel": "mail", "address": "ann@town.test"}));
+        self.api.add_recipients(&json!(people)).await;
+        self.add("/api/v1/recipients/{id}", json!({"id": "p1"}));
+        self.add("/api/v1/groups/{id}", json!({"id": "staff"}));
+        self.api.add_group(&json!({"id": "staff", "members": ["p1", "p2"]})).await;
+        for place in 3..9 {
+            self.add("DELETE /api/v1/recipients/{id}", json!({"id": format!("p{place}")}));
+            self.api.add_group(&json!({"id": format!("g{place}")})).await;
+            self.add("DELETE /api/v1/groups/{id}", json!({"id": format!("g{place}")}));
+        }
+    }
+
+    async fn alerts(&mut self) {
+        let text = json!({"text": "x {{name}}", "headline": "H", "audience": ["recipient:p0"], "require_answer": true,
+            "choices": [{"key": "1", "label": "Safe"}], "texts": {"sv": {"mail": {"subject": "S", "text": "y"}}},
+            "callback": {"url": "https://nobody.example"}});
+        let done = self.api.submit(&json!({"text": "x", "audience": ["group:staff"]})).await;
+        self.api.done(&done, SOON).await;
+        let asked = self.api.submit_and_solve(&text).await;
+        let message = cap_message();
+        let cap = "/api/v1/cap?audience=all&mode=sync";
+        let cap = self.api.post_as(cap, "application/cap+xml", message.clone()).await;
+        let cap = cap.expect(201)["id"].as_str().unwrap().to_owned();
+        self.add("/cap/{id}", json!({"id": cap}));
+        for id in [&done, &asked, &cap] {
+            for part in ["", "/deliveries", "/report", "/cap", "/observers"] {
+                self.add(&format!("/api/v1/alerts/{{id}}{part}"), json!({"id": id}));
+            }
+        }
+        self.add("/alerts/{id}", json!({"id": done}));
+        let answer = json!({"alert": asked, "recipient": "p0", "text": "1"});
+        self.add_seed("POST /api/v1/answers", json!({"body": answer}));
+        let query = json!({"audience": "all", "mode": "async"});
+        let headers = json!({"Content-Type": "application/cap+xml"});
+        self.add_seed("POST /api/v1/cap", json!({"query": query, "body": message, "headers": headers}));
+        // A stream of what is over ends.
+        self.add("/api/v1/alerts/{id}/events", json!({"id": done}));
+        self.add("/api/v1/alerts/{id}:retry-failed", json!({"id": done}));
+        let verbs: [&[&str]; 3] = [&["cancel"], &["pause", "resume"], &["approve"]];
+        for (place, verbs) in (0..6).zip(verbs.iter().cycle()) {
+            let id = self.waiting_alert().await;
+            for verb in *verbs {
+                self.add(&format!("/api/v1/alerts/{{id}}:{verb}"), json!({"id": id}));
+            }
+            let observer = json!({"url": format!("https://nobody.example/{place}")});
+            let made = self.api.post(&format!("/api/v1/alerts/{id}/observers"), &observer).await.expect(201);
+            let removed = json!({"id": id, "observer": made["id"]});
+            self.add("/api/v1/alerts/{id}/observers/{observer}", removed);
+        }
+    }
+
+    /// An alert that is sent long after the test.
+    async fn waiting_alert(&self) -> String {
+        let later = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
+        let alert = json!({"text": "x", "audience": ["all"], "not_before": later.to_string()});
+        self.api.submit_and_solve(&alert).await
+    }
+
+    async fn the_rest(&mut self) {
+        for role in ["viewer", "submit", "operator", "admin"] {
+            let made = self.api.post("/api/v1/tokens", &json!({"role": role})).await.expect(201);
+            self.add("/api/v1/tokens/{id}", json!({"id": made["id"]}));
+        }
+        let file = self.api.post_as("/api/v1/attachments", "text/plain", "a plan").await.expect(201);
+        self.add("/api/v1/attachments/{id}", json!({"id": file["id"]}));
+        for id in ["platform", "e164:46701740605"] {
+            self.api.post("/api/v1/accounts", &json!({"id": id, "balance": 100_000})).await.expect(201);
+            for part in ["", "/records", ":topup", ":block", ":unblock"] {
+                self.add(&format!("/api/v1/accounts/{{id}}{part}"), json!({"id": id}));
+            }
+        }
+        self.add_seed("GET /api/v1/credit-sessions", json!({"query": {"account": "platform"}}));
+        self.add_seed("DELETE /api/v1/tariffs", json!({"headers": {"If-Match": "*"}}));
+        let csv = json!({"Content-Type": "text/csv"});
+        self.add_seed(
+            "POST /api/v1/recipients:import",
+            json!({"headers": csv, "body": "id,name\nimported,Ann\n"}),
+        );
+        let message = json!({"username": "tester", "password": "secret", "to": number(20), "text": "x"});
+        self.add_seed("/cgi-bin/sendsms", json!({"query": message}));
+        for host in ["a", "b", "c"] {
+            let rule = json!({"origin_host": host, "realm": "town.test"});
+            let made = self.api.post("/api/v1/diameter-peers", &rule).await.expect(201);
+            self.add("/api/v1/diameter-peers/{id}", json!({"id": made["id"]}));
+        }
+    }
+}
+
+/// The token of the answer link in the one mail that there is.
+async fn link(mails: &sim::mailbox::Mailbox) -> String {
+    eventually("a mail with a link has arrived", SOON, async || {
+        let texts = mails.mails(10).into_iter().map(|mail| mail.words().text);
+        let link = |text: String| text.split_once("/a/").map(|(_, rest)| rest.to_owned());
+        let rest = texts.filter_map(link).next().ok_or("none")?;
+        Ok::<_, &str>(rest.split_whitespace().next().unwrap_or_default().to_owned())
+    })
+    .await
+}
+
+/// The operations that were answered with success, and how many cases there were, of schemathesis's events.
+fn reached(events: &str) -> (BTreeSet<String>, usize) {
+    let (mut reached, mut cases) = (BTreeSet::new(), 0);
+    for line in events.lines() {
+        let event: Value = serde_json::from_str(line).unwrap();
+        let recorder = &event["ScenarioFinished"]["recorder"];
+        let label = recorder["label"].as_str().unwrap_or_default();
+        for interaction in recorder["interactions"].as_object().into_iter().flatten().map(|(_, one)| one) {
+            cases += 1;
+            if interaction["response"]["status_code"].as_u64().is_some_and(|status| status < 400) {
+                reached.insert(label.to_owned());
+            }
+        }
+    }
+    (reached, cases)
+}
+
+#[tokio::test]
+async fn schemathesis_reaches_the_operations_and_finds_no_difference_to_the_description() {
+    let (carrier, mails) = (carrier().await, mail_server().await);
+    let config = [
+        sms_route("carrier", carrier.address(), ""),
+        mail_route("relay", mails.address(), ""),
+        platform("tester", ""),
+        "[charging]\nmode = \"ledger\"\ndefault_account = {balance = 1000000}\n".to_owned(),
+    ];
+    let server = Server::start(&config.concat()).await;
+    let mut seeds = Seeds { api: server.api(), seeds: BTreeMap::new() };
+    seeds.people().await;
+    seeds.alerts().await;
+    seeds.the_rest().await;
+    let link = json!({"path": {"token": link(&mails).await}, "body": {"answer": "1"}});
+    seeds.add_seed("/a/{token}", link);
+    let events = OpenApiTools::of(&server).await.schemathesis(&server, &json!(seeds.seeds)).await;
+    let (reached, cases) = reached(&events);
+    assert!(cases > 1_000, "{cases} cases");
+    let document = server.api().get("/openapi.json").await.expect(200);
+    let mut missed = BTreeSet::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let labels =
+            operations.as_object().unwrap().keys().map(|method| format!("{} {path}", method.to_uppercase()));
+        missed.extend(labels.filter(|label| !reached.contains(label)));
+    }
+    assert_eq!(missed, NOT_REACHED.map(str::to_owned).into(), "of {cases} cases");
+}
+
+/// Operations that need what the tester has not: a browser's cookie, a session of credit control, a rule of
+/// approval.
+const NOT_REACHED: [&str; 5] = [
+    "DELETE /api/v1/credit-sessions/{id}",
+    "GET /alerts/{id}",
+    "POST /api/v1/alerts/{id}:approve",
+    "POST /login",
+    "POST /logout",
+];
