@@ -245,7 +245,7 @@ async fn a_reload_changes_routes_rates_and_clients_and_touches_no_other_session(
     .await;
     leaving.until("closed", 1).await;
     let again = Esme::try_bind(EsmeBy::Npm, &change.login("goes")).await;
-    assert_eq!(again.err().expect("nobody knows it now")["status"], 0x0F);
+    assert_eq!(again.err().expect("nobody knows it now")["status"], 0x0E, "as for a wrong password");
     let coming = Esme::bind(EsmeBy::Npm, &change.login("comes")).await;
     coming.submit(OURS, FURTHER, "hello", &[]).await;
     arrived(&change.comes, FURTHER, "hello").await;
