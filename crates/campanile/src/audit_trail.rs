@@ -25,6 +25,7 @@ const DAY_S: i64 = 86_400;
 
 /// The work, until it is stopped.
 pub struct AuditKeeper {
+    key: AuditKey,
     stopping: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
@@ -47,7 +48,12 @@ impl AuditKeeper {
             trail.logged = None;
             trail.tell_head().await;
         });
-        AuditKeeper { stopping, task }
+        AuditKeeper { key, stopping, task }
+    }
+
+    /// Signs what retention drops.
+    pub fn key(&self) -> AuditKey {
+        self.key
     }
 
     /// Notes what failed last, and ends.

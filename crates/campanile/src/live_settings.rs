@@ -4,17 +4,13 @@ use crate::parts_estimator::PartsEstimator;
 use crate::server::listed;
 use crate::setup::Setup;
 use arc_swap::ArcSwap;
-use doors::http::CapSender;
+use doors::http::ReloadedPolicies;
 use doors::kannel::Platforms;
 use doors::smpp::Clients;
-use net::OutboundPolicy;
 use std::sync::Arc;
 
 pub(crate) struct LiveSettings {
-    pub(crate) cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
-    pub(crate) platforms: Arc<ArcSwap<Platforms>>,
-    pub(crate) defaults: Arc<ArcSwap<channels::Defaults>>,
-    pub(crate) outbound: Arc<ArcSwap<OutboundPolicy>>,
+    pub(crate) policies: ReloadedPolicies,
     pub(crate) clients: Arc<Clients>,
     pub(crate) parts_estimator: Arc<PartsEstimator>,
 }
@@ -26,10 +22,12 @@ impl LiveSettings {
         let clients = setup.smpp.as_ref().map(|smpp| smpp.clients.clone()).unwrap_or_default();
         let clients = Clients::new(clients).map_err(|problems| listed(&problems))?;
         Ok(LiveSettings {
-            cap_senders: Arc::new(ArcSwap::from_pointee(setup.cap_senders.clone())),
-            platforms: Arc::new(ArcSwap::from_pointee(platforms)),
-            defaults: Arc::new(ArcSwap::from_pointee(setup.defaults.clone())),
-            outbound: Arc::new(ArcSwap::from_pointee(setup.callbacks.outbound.clone())),
+            policies: ReloadedPolicies {
+                cap_senders: Arc::new(ArcSwap::from_pointee(setup.cap_senders.clone())),
+                platforms: Arc::new(ArcSwap::from_pointee(platforms)),
+                defaults: Arc::new(ArcSwap::from_pointee(setup.defaults.clone())),
+                outbound: Arc::new(ArcSwap::from_pointee(setup.callbacks.outbound.clone())),
+            },
             clients: Arc::new(clients),
             parts_estimator,
         })

@@ -18,25 +18,27 @@ impl RunningServer {
         let mut changes = Vec::new();
         self.apply_clients(setup, &mut changes)?;
         self.apply_routes(setup, &mut changes).await?;
-        if self.applied.platforms != setup.platforms {
-            let before = self.live.platforms.load_full();
-            self.live.platforms.store(Arc::new(platforms.after(&before)));
+        if self.config.applied.platforms != setup.platforms {
+            let before = self.live.policies.platforms.load_full();
+            self.live.policies.platforms.store(Arc::new(platforms.after(&before)));
             changes.push("platforms changed".to_owned());
         }
-        if self.applied.parties != setup.parties || self.applied.engine.keywords != setup.engine.keywords {
+        if self.config.applied.parties != setup.parties
+            || self.config.applied.engine.keywords != setup.engine.keywords
+        {
             let keywords = setup.engine.keywords.clone();
             let changed = self.engine.change_clients(setup.parties.clone(), keywords).await;
             changed.map_err(|error| error.to_string())?;
             changes.push("numbers of platforms, and keywords, changed".to_owned());
         }
         if let (Some(door), Some(new)) = (&self.doors.diameter, &setup.diameter)
-            && self.applied.diameter.as_ref().is_none_or(|before| before.peers != new.peers)
+            && self.config.applied.diameter.as_ref().is_none_or(|before| before.peers != new.peers)
         {
             door.change_peers(new.peers.clone());
             changes.push("diameter peers changed".to_owned());
         }
         if let (Some(books), Some(new)) = (&self.ledger, &setup.ledger)
-            && self.applied.ledger.as_ref().is_none_or(|before| before.rules != new.rules)
+            && self.config.applied.ledger.as_ref().is_none_or(|before| before.rules != new.rules)
         {
             books.configure(&new.rules, &new.tariffs);
             changes.push("prices and rules of accounts changed".to_owned());
@@ -47,31 +49,32 @@ impl RunningServer {
                 );
             }
         }
-        if **self.live.cap_senders.load() != setup.cap_senders {
-            self.live.cap_senders.store(Arc::new(setup.cap_senders.clone()));
+        if **self.live.policies.cap_senders.load() != setup.cap_senders {
+            self.live.policies.cap_senders.store(Arc::new(setup.cap_senders.clone()));
             changes.push("cap senders changed".to_owned());
         }
-        if **self.live.outbound.load() != setup.callbacks.outbound {
-            self.live.outbound.store(Arc::new(setup.callbacks.outbound.clone()));
+        if **self.live.policies.outbound.load() != setup.callbacks.outbound {
+            self.live.policies.outbound.store(Arc::new(setup.callbacks.outbound.clone()));
             changes.push("what may be called for clients changed".to_owned());
         }
-        if **self.live.defaults.load() != setup.defaults {
-            self.live.defaults.store(Arc::new(setup.defaults.clone()));
+        if **self.live.policies.defaults.load() != setup.defaults {
+            self.live.policies.defaults.store(Arc::new(setup.defaults.clone()));
             changes.push("the region of addresses changed".to_owned());
         }
         changes.extend(
-            self.setup
+            self.config
+                .built
                 .needs_restart(setup)
                 .into_iter()
                 .map(|key| format!("{key} changed: that needs a restart")),
         );
-        self.applied = setup.clone();
+        self.config.applied = setup.clone();
         Ok(changes)
     }
 
     /// Clients of the SMPP door; without a door there are none, and to open one needs a restart.
     fn apply_clients(&mut self, setup: &Setup, changes: &mut Vec<String>) -> Result<(), String> {
-        if self.setup.smpp.is_none() {
+        if self.config.built.smpp.is_none() {
             return Ok(());
         }
         let clients = setup.smpp.as_ref().map(|smpp| smpp.clients.clone()).unwrap_or_default();

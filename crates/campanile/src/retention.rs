@@ -3,7 +3,7 @@
 
 use crate::server::wall_clock;
 use crate::setup::{Retention, Setup};
-use engine::{Engine, ForgetElsewhere, report};
+use engine::{Engine, ForgetElsewhere, Privacy, report};
 use records::{Alert, EndpointNo, Timestamp};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -56,7 +56,7 @@ fn before(now: Timestamp, days: u32) -> Option<Timestamp> {
 async fn look_at_all(setup: &Setup, store: &SharedStore, engine: &Engine, now: Timestamp) {
     let retention = &setup.retention;
     let elsewhere = forget_elsewhere(retention, &setup.data);
-    if let Err(error) = engine.erase_noted(elsewhere.as_ref()).await {
+    if let Err(error) = Privacy::of(engine).erase_noted(elsewhere.as_ref()).await {
         tracing::error!(%error, "people could not be forgotten of alerts that have ended; it is tried again");
     }
     if let Some(before) = before(now, retention.days)

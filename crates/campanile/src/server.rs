@@ -2,6 +2,7 @@
 //! order.
 
 use crate::alert_documents::StoredDocuments;
+use crate::audit_trail::AuditKeeper;
 use crate::keys::Keys;
 use crate::live_settings::LiveSettings;
 use crate::pairing::EmptyBus;
@@ -40,14 +41,9 @@ pub struct RunningServer {
     pub(crate) routes: RunningRoutes,
     tags: gateway::mail::tag::Tags,
     pub(crate) live: LiveSettings,
-    /// As it was built.
-    pub(crate) setup: Setup,
-    /// As the last reload left it.
-    pub(crate) applied: Setup,
+    pub(crate) config: AppliedConfig,
     cores: Arc<net::Cores>,
-    keeper: tokio::task::JoinHandle<()>,
-    audit: crate::audit_trail::AuditKeeper,
-    audit_key: store::AuditKey,
+    pub(crate) keepers: Keepers,
     /// Bounds guesses over all doors, and counts them for the audit trail.
     guessing: Arc<doors::guessing::GuessingGuard>,
     cluster: ClusterMember,
@@ -74,6 +70,21 @@ impl ClusterMember {
     fn opens_doors(&self) -> bool {
         self.node.as_ref().is_none_or(|node| node.doors)
     }
+}
+
+/// Tasks that drop what is past its time, note what failed, and wait for their turn to make the first token.
+pub(crate) struct Keepers {
+    pub(crate) first_token: Option<tokio::task::JoinHandle<()>>,
+    retention: tokio::task::JoinHandle<()>,
+    audit: AuditKeeper,
+}
+
+/// The config of a server at work.
+pub(crate) struct AppliedConfig {
+    /// As it was built.
+    pub(crate) built: Setup,
+    /// As the last reload left it.
+    pub(crate) applied: Setup,
 }
 
 #[derive(Default)]
@@ -168,7 +179,7 @@ impl RunningServer {
         let simulators = crate::simulate::Simulators::start(&setup).await?;
         let mut context = gateway_context(&setup, &keys, &bus, &store, &cores);
         context.outbox = outbox;
-        context.outbound = live.outbound.clone();
+        context.outbound = live.policies.outbound.clone();
         let rate_share = furnish(&mut context, &engine, member.as_ref())?;
         let among = node.as_ref().zip(rate_share.as_ref());
         let among = among.map(|(node, rate_share)| crate::message_funds::NodePlace {
@@ -177,13 +188,15 @@ impl RunningServer {
         });
         let (ledger, paying) = crate::message_funds::open(&setup, &store, &mut context, among).await?;
         let forwarding = forwarding(&setup, &keys, node.is_some())?;
-        let (guessing, audit_key) = (Arc::<doors::guessing::GuessingGuard>::default(), keys.audit());
+        let guessing = Arc::<doors::guessing::GuessingGuard>::default();
         let days = setup.retention.audit;
         let mut server = RunningServer {
             cluster: ClusterMember { node, rate_share, forwarding, _data_lock: lock },
-            keeper: tokio::spawn(crate::retention::keep(setup.clone(), store.clone(), engine.clone())),
-            audit: crate::audit_trail::AuditKeeper::start(store.clone(), guessing.clone(), audit_key, days),
-            audit_key,
+            keepers: Keepers {
+                first_token: None,
+                retention: tokio::spawn(crate::retention::keep(setup.clone(), store.clone(), engine.clone())),
+                audit: AuditKeeper::start(store.clone(), guessing.clone(), keys.audit(), days),
+            },
             guessing,
             engine,
             store,
@@ -195,8 +208,7 @@ impl RunningServer {
             routes: RunningRoutes::new(context, simulators),
             tags: gateway::mail::tag::Tags::new(&keys.tags),
             live,
-            setup: setup.clone(),
-            applied: setup.clone(),
+            config: AppliedConfig { built: setup.clone(), applied: setup.clone() },
             cores,
         };
         server.open_routes(&setup, &keys)?;
@@ -238,15 +250,12 @@ impl RunningServer {
                 store: self.store.clone(),
                 media: setup.media.clone(),
                 clock: clock.clone(),
-                audit_key: self.audit_key,
+                audit_key: self.keepers.audit.key(),
                 links,
-                cap_senders: self.live.cap_senders.clone(),
                 messages: Arc::new(self.engine.messages()),
                 live_tokens: live_tokens.clone(),
                 guessing: gatekeeper.guessing.clone(),
-                platforms: self.live.platforms.clone(),
-                defaults: self.live.defaults.clone(),
-                outbound: self.live.outbound.clone(),
+                policies: self.live.policies.clone(),
                 forget_elsewhere: crate::retention::forget_elsewhere(&setup.retention, &setup.data),
                 reload,
                 ledger,
@@ -412,8 +421,11 @@ impl RunningServer {
             door.stop().await;
         }
         self.routes.stop().await;
-        self.keeper.abort();
-        self.audit.stop().await;
+        self.keepers.retention.abort();
+        if let Some(waiting) = &self.keepers.first_token {
+            waiting.abort();
+        }
+        self.keepers.audit.stop().await;
         if let Some(rate_share) = self.cluster.rate_share {
             rate_share.stop().await;
         }

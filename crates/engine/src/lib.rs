@@ -29,6 +29,6 @@ pub use api::*;
 pub use dispatch::{TextCache, without_values};
 pub use messages::{INTAKE_WAITING_MAX, MessageView, Messages, Steered, Unroutable};
 pub use placeholders::literal as literal_text;
-pub use privacy::{Erased, ForgetElsewhere, ForgottenPerson, PersonExport};
+pub use privacy::{Erased, ForgetElsewhere, ForgottenPerson, PersonExport, Privacy};
 pub use run::{Engine, GATEWAYS, Health, Question};
 pub use shared::{Leader, Node};

@@ -4,7 +4,7 @@ use super::charging::{Charging, ChargingMode};
 use super::check::Check;
 use super::sections::loopback;
 use charging::server::{ConnectTo, FinalUnits, PeerRule, ServerConfig};
-use net::{AllowedIp, TlsClient, TlsClientSettings, TlsIdentity, TlsServer, TlsServerSettings};
+use net::{AllowedIp, DoorLimits, TlsClient, TlsClientSettings, TlsIdentity, TlsServer, TlsServerSettings};
 use settings::section;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -49,10 +49,10 @@ section! {
         peer: Vec<DiameterPeer> = Vec::new(),
         /// Connections at once; at least 1. One more takes the place of a connection without capabilities; if
         /// there is none, it is closed.
-        connections_max: usize = ServerConfig::default().connections_max,
+        connections_max: usize = ServerConfig::default().limits.connections_max,
         /// Connections at once of one address (IPv6: of one network of 64 bits); at least 1. One more takes
         /// the place of that address's own oldest connection without capabilities.
-        connections_per_address_max: usize = ServerConfig::default().connections_per_address_max,
+        connections_per_address_max: usize = ServerConfig::default().limits.connections_per_address_max,
         /// Octets of a message; a longer one ends its connection.
         message_octets_max: u32 = ServerConfig::default().message_octets_max,
         /// Unanswered requests of a peer; requests beyond are answered with 3004.
@@ -123,8 +123,7 @@ impl Diameter {
             // Told by who knows of other processes.
             connects_as: None,
             peers: self.peer.iter().map(|peer| peer.rule(data)).collect(),
-            connections_max: self.connections_max,
-            connections_per_address_max: self.connections_per_address_max,
+            limits: DoorLimits::new(self.connections_max, self.connections_per_address_max),
             message_octets_max: self.message_octets_max,
             window: self.window,
             watchdog: self.watchdog,

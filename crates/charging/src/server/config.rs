@@ -3,7 +3,7 @@
 use super::final_unit::FinalUnits;
 use diameter::peer::MESSAGE_OCTETS_MAX_DEFAULT;
 use ledger::runtime_rules::PeerSpec;
-use net::{AllowedIp, TlsClientSettings, TlsIdentity, TlsServerSettings};
+use net::{AllowedIp, DoorLimits, TlsClientSettings, TlsIdentity, TlsServerSettings};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,10 +38,8 @@ pub struct ServerConfig {
     pub origin_realm: String,
     /// Who may connect. None: whoever connects from this machine.
     pub peers: Vec<PeerRule>,
-    /// Connections at once.
-    pub connections_max: usize,
-    /// Connections at once of one address.
-    pub connections_per_address_max: usize,
+    /// Connections at once, and of one address.
+    pub limits: DoorLimits,
     /// The longest message that is taken.
     pub message_octets_max: u32,
     /// Requests of a peer that may be unanswered; what comes beyond them is told 3004.
@@ -66,8 +64,7 @@ impl Default for ServerConfig {
             connects_as: None,
             origin_realm: String::new(),
             peers: Vec::new(),
-            connections_max: 20_000,
-            connections_per_address_max: 10_000,
+            limits: DoorLimits::new(20_000, 10_000),
             message_octets_max: MESSAGE_OCTETS_MAX_DEFAULT,
             window: 20_000,
             watchdog: Duration::from_secs(30),
@@ -226,11 +223,8 @@ impl ServerConfig {
                 "is needed where the server listens beyond this machine: [[diameter.peer]] says who may connect",
             );
         }
-        if self.connections_max == 0 {
-            add("connections_max", "must be at least 1");
-        }
-        if self.connections_per_address_max == 0 {
-            add("connections_per_address_max", "must be at least 1");
+        if let Some((key, why)) = self.limits.problem() {
+            add(key, why);
         }
         if !(1..=1_000_000).contains(&self.window) {
             add("window", "must be from 1 to 1000000");

@@ -41,7 +41,7 @@ use connection::serve_accepted;
 use diameter::dictionary::application;
 use diameter::peer::{Application, ConnectionConfig};
 use ledger::shard_threads::Ledger;
-use net::{Cores, DescriptorBudget, DoorLimits, Listener, ListenerLimits, TlsServer};
+use net::{Cores, DescriptorBudget, Listener, ListenerLimits, TlsServer};
 use peers::Peers;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -208,8 +208,7 @@ pub async fn start(
     });
     let mut running =
         Running { address: None, tls_address: None, sctp_address: None, server, cores, tasks: Vec::new() };
-    let limits = DoorLimits::new(config.connections_max, config.connections_per_address_max);
-    let admission = ListenerLimits::of_door("diameter", limits, descriptors);
+    let admission = ListenerLimits::of_door("diameter", config.limits.clone(), descriptors);
     for (field, listen, tls) in [("listen", config.listen, None), ("listen_tls", config.tls_listen, tls)] {
         let Some(listen) = listen else { continue };
         let cannot =

@@ -1,22 +1,17 @@
 //! State shared by all handlers, in parts: each belongs to the module that uses it.
 
-use crate::guessing::GuessingGuard;
-use crate::http::account_places::AccountPlaces;
 use crate::http::alerts::AlertState;
 use crate::http::alerts::events::EventStreams;
 use crate::http::answer_page::links::AnswerLinks;
-use crate::http::attachments::AttachmentState;
-use crate::http::audit::NotedReads;
+use crate::http::audit::AuditState;
 use crate::http::auth::AuthState;
 use crate::http::cap::CapState;
 use crate::http::operations::OperationsState;
 use crate::http::problem::HttpResult;
-use crate::http::recipients::stream::IMPORTS_MAX;
 use crate::http::request::body::BodyLimits;
 use crate::http::request::json::JsonNode;
 use crate::http::uploads::UploadState;
 use crate::http::{Deps, Forwarding, HttpConfig, LedgerAccess};
-use crate::live_tokens::LiveTokens;
 use arc_swap::ArcSwap;
 use axum::body::Body;
 use axum::extract::FromRef;
@@ -70,25 +65,15 @@ pub(crate) struct AppState {
     pub clock: Clock,
     pub defaults: Arc<ArcSwap<Defaults>>,
     pub links: Arc<AnswerLinks>,
-    /// Signs what retention drops from the audit trail.
-    pub audit_key: store::AuditKey,
     /// The ledger, where there is one.
     pub ledger: Option<LedgerAccess>,
     pub forwarding: Option<Forwarding>,
-    pub forget_elsewhere: Option<engine::ForgetElsewhere>,
     pub auth: AuthState,
     pub bodies: BodyLimits,
-    pub attachments: AttachmentState,
     pub uploads: UploadState,
-    pub live_tokens: Arc<LiveTokens>,
     pub cap: CapState,
     pub alerts: AlertState,
-    /// Counts what failed to sign in.
-    pub guessing: Arc<GuessingGuard>,
-    /// Reads that were noted lately.
-    pub reads: NotedReads,
-    /// Imports at once.
-    pub imports: Arc<AccountPlaces>,
+    pub audit: AuditState,
     pub operations: Arc<OperationsState>,
     locks: ObjectLocks,
 }
@@ -100,26 +85,25 @@ impl App {
             engine: deps.engine,
             store: deps.store,
             clock: deps.clock,
-            defaults: deps.defaults,
+            defaults: deps.policies.defaults,
             links: deps.links,
-            audit_key: deps.audit_key,
             ledger: deps.ledger,
             forwarding: deps.forwarding,
-            forget_elsewhere: deps.forget_elsewhere,
-            auth: AuthState::new(config, deps.guessing.clone()),
+            auth: AuthState::new(config, deps.guessing, deps.live_tokens),
             bodies: BodyLimits::new(limits.body_octets_max),
-            attachments: AttachmentState { media: deps.media },
-            uploads: UploadState::new(limits),
-            live_tokens: deps.live_tokens,
-            cap: CapState { senders: deps.cap_senders, public_url: config.public_url.clone() },
+            uploads: UploadState::new(limits, deps.media),
+            cap: CapState { senders: deps.policies.cap_senders, public_url: config.public_url.clone() },
             alerts: AlertState {
                 event_streams: EventStreams::new(stopping.clone()),
-                outbound: deps.outbound,
+                outbound: deps.policies.outbound,
             },
-            guessing: deps.guessing,
-            reads: NotedReads::default(),
-            imports: AccountPlaces::new("imports", IMPORTS_MAX),
-            operations: Arc::new(OperationsState { reload: deps.reload, metrics: deps.metrics, stopping }),
+            audit: AuditState::new(deps.audit_key),
+            operations: Arc::new(OperationsState {
+                reload: deps.reload,
+                metrics: deps.metrics,
+                forget_elsewhere: deps.forget_elsewhere,
+                stopping,
+            }),
             locks: ObjectLocks::new(),
         }))
     }
@@ -135,7 +119,7 @@ impl AppState {
         // Only where requests can be forwarded are there other processes.
         let is_shared = self.forwarding.is_some();
         let revoked = || self.auth.tokens.forget_all();
-        self.live_tokens.follow(self.store.clone(), is_shared, revoked).await;
+        self.auth.live_tokens.follow(self.store.clone(), is_shared, revoked).await;
     }
 
     /// Holds off other writers of the same object by this server.

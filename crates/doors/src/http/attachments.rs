@@ -26,7 +26,7 @@ use records::{AlertRequest, Attachment};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io;
-use store::media::{Media, Stored};
+use store::media::Stored;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt};
 
 /// Attachments of one alert.
@@ -48,10 +48,6 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 /// A file that is looked for is kept for so long at least, seconds: until its alert is accepted.
 const HELD_S: i64 = 600;
-/// The stored files.
-pub(crate) struct AttachmentState {
-    pub media: Media,
-}
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/api/v1/attachments", post(upload)).route("/api/v1/attachments/{id}", get(show))
@@ -109,7 +105,7 @@ async fn show(State(app): State<App>, caller: Caller, Captured(id): Captured) ->
     let gone = || {
         HttpProblem::new(ProblemKind::NotFound, "there is no attachment with this id; it may have expired")
     };
-    let path = app.attachments.media.path(&id).ok_or_else(gone)?;
+    let path = app.uploads.media.path(&id).ok_or_else(gone)?;
     if held(&app, &caller, vec![id]).await?.contains(&None) {
         return Err(gone());
     }
@@ -189,7 +185,7 @@ pub(crate) async fn check(app: &App, caller: &Caller, mut request: AlertRequest)
     }
     let ids: Vec<String> = request.attachments.iter().map(|one| one.blake3.clone()).collect();
     let mut sizes = held(app, caller, ids.clone()).await?;
-    let media = app.attachments.media.clone();
+    let media = app.uploads.media.clone();
     let looked = tokio::task::spawn_blocking(move || {
         for (id, size) in ids.iter().zip(&mut sizes) {
             *size = if size.is_some() { media.size(id)? } else { None };

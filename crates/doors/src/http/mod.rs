@@ -38,7 +38,7 @@ pub use self::cap::outgoing::cap_document;
 pub use alerts::body::check_audience;
 pub use answer_page::links::{AnswerLinks, LINK_KEY_OCTETS};
 pub(crate) use auth::hash as token_hash;
-pub use auth::{AdminToken, ensure_admin_token, mint_token};
+pub use auth::{AdminOnRecord, AdminRecord, AdminToken, ensure_admin_token, mint_token};
 pub use forward::Forwarding;
 pub use openapi::openapi_document;
 pub(crate) use server::is_host;
@@ -152,20 +152,14 @@ pub struct Deps {
     pub audit_key: store::AuditKey,
     /// Answer links; the engine has the same.
     pub links: Arc<AnswerLinks>,
-    /// Audiences of CAP messages, by sender; a reload may store another list here.
-    pub cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
     /// Takes platforms' messages: [`engine::Messages`].
     pub messages: Arc<dyn MessageIntake>,
     /// Tokens by which something is open, in all doors.
     pub live_tokens: Arc<LiveTokens>,
     /// Bounds guesses of passwords and tokens over all doors.
     pub guessing: Arc<GuessingGuard>,
-    /// Platforms that may use sendsms; a reload may store another table here.
-    pub platforms: Arc<ArcSwap<Platforms>>,
-    /// Defaults for addresses; a reload may store others here.
-    pub defaults: Arc<ArcSwap<channels::Defaults>>,
-    /// Whom to call for clients: judges callbacks and `dlr-url`; a reload may store another policy here.
-    pub outbound: Arc<ArcSwap<OutboundPolicy>>,
+    /// What a reload may change.
+    pub policies: ReloadedPolicies,
     /// Forgets a person in what neither engine nor store keeps.
     pub forget_elsewhere: Option<engine::ForgetElsewhere>,
     /// Reads the config again.
@@ -176,6 +170,19 @@ pub struct Deps {
     pub metrics: Option<PrometheusHandle>,
     /// Forwards requests to the leading process; nothing if this is the only process.
     pub forwarding: Option<Forwarding>,
+}
+
+/// Tables and policies of the config; a reload may store others in each.
+#[derive(Clone, Default)]
+pub struct ReloadedPolicies {
+    /// Audiences of CAP messages, by sender.
+    pub cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
+    /// Platforms that may use sendsms.
+    pub platforms: Arc<ArcSwap<Platforms>>,
+    /// Defaults for addresses.
+    pub defaults: Arc<ArcSwap<channels::Defaults>>,
+    /// Whom to call for clients: judges callbacks and `dlr-url`.
+    pub outbound: Arc<ArcSwap<OutboundPolicy>>,
 }
 
 /// The ledger as the API shows it.

@@ -30,6 +30,8 @@ const READY_WITHIN: Duration = Duration::from_secs(2);
 pub(crate) struct OperationsState {
     pub reload: Option<Reload>,
     pub metrics: Option<PrometheusHandle>,
+    /// Forgets a person in what neither engine nor store keeps.
+    pub forget_elsewhere: Option<engine::ForgetElsewhere>,
     /// True once the server is stopping.
     pub stopping: watch::Receiver<bool>,
 }

@@ -6,6 +6,7 @@ use crate::http::account_places::{AccountPlace, AccountPlaces};
 use crate::http::app::AppState;
 use crate::http::auth::Caller;
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
+use crate::http::recipients::stream::IMPORTS_MAX;
 use records::Timestamp;
 use std::io;
 use std::sync::Arc;
@@ -27,6 +28,9 @@ const STEP_OCTETS: u64 = 1 << 20;
 pub(crate) struct UploadState {
     limits: UploadLimits,
     places: Arc<AccountPlaces>,
+    pub media: Media,
+    /// Imports of people at once.
+    pub imports: Arc<AccountPlaces>,
 }
 
 struct UploadLimits {
@@ -37,7 +41,7 @@ struct UploadLimits {
 }
 
 impl UploadState {
-    pub(crate) fn new(limits: &HttpLimits) -> UploadState {
+    pub(crate) fn new(limits: &HttpLimits, media: Media) -> UploadState {
         let limits = UploadLimits {
             octets_max: limits.attachment_octets_max,
             total_max: limits.attachments_total_max,
@@ -45,7 +49,8 @@ impl UploadState {
                 .unwrap_or(i64::MAX / 1_000_000),
             disk_reserve: limits.attachments_disk_reserve,
         };
-        UploadState { limits, places: AccountPlaces::new("uploads", UPLOADS_MAX) }
+        let places = AccountPlaces::new("uploads", UPLOADS_MAX);
+        UploadState { limits, places, media, imports: AccountPlaces::new("imports", IMPORTS_MAX) }
     }
 }
 
@@ -90,12 +95,12 @@ impl<'a> Upload<'a> {
         caller: &'a Caller,
         octets: Option<u64>,
     ) -> HttpResult<Upload<'a>> {
-        let UploadState { limits, places } = &app.uploads;
+        let UploadState { limits, places, media, .. } = &app.uploads;
         let place = places.take(caller.account())?;
         limits.check_size(octets.unwrap_or(0))?;
-        check_disk(&app.attachments.media, limits.disk_reserve, octets.unwrap_or(0)).await?;
+        check_disk(media, limits.disk_reserve, octets.unwrap_or(0)).await?;
         let room = Room { store: app.store.clone(), upload: Uuid::now_v7(), octets: 0, is_used: false };
-        let writing = app.attachments.media.begin().await.map_err(|error| not_written(&error))?;
+        let writing = media.begin().await.map_err(|error| not_written(&error))?;
         let mut upload = Upload { app, caller, writing, room, look_at: STEP_OCTETS, _place: place };
         upload.reserve(octets.unwrap_or(0), octets.unwrap_or(STEP_OCTETS)).await?;
         Ok(upload)
@@ -120,7 +125,7 @@ impl<'a> Upload<'a> {
             self.reserve(size, size.saturating_add(STEP_OCTETS)).await?;
         }
         if size >= self.look_at {
-            check_disk(&self.app.attachments.media, limits.disk_reserve, 0).await?;
+            check_disk(&self.app.uploads.media, limits.disk_reserve, 0).await?;
             self.look_at = size + STEP_OCTETS;
         }
         self.writing.write(piece).await.map_err(|error| not_written(&error))

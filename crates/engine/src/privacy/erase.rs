@@ -2,9 +2,10 @@
 //! alerts asked for, exports, the audit trail. A note of it is kept until it is done, so that a crash in the
 //! middle is made good; alerts that have not ended are gone through when they have.
 
+use super::Privacy;
 use super::person::ForgottenPerson;
 use crate::api::EngineError;
-use crate::run::{ActorCommand, Engine, store_error};
+use crate::run::{ActorCommand, store_error};
 use futures_util::future::BoxFuture;
 use records::{Alert, AlertNo, AlertState, ChannelNumber, EndpointNo, ROSTER_BLOCK_ENDPOINTS, RosterBlock};
 use rustc_hash::FxHashSet;
@@ -69,19 +70,19 @@ impl Note {
     }
 }
 
-impl Engine {
+impl Privacy {
     /// Forgets a person. Of several processes the leader does it.
     ///
     /// # Errors
     /// [`EngineError::NotFound`] if nothing is known of them; the store's, and what `elsewhere` says: then a
-    /// note is left, and it is tried again by [`Engine::erase_noted`].
+    /// note is left, and it is tried again by [`Privacy::erase_noted`].
     pub async fn erase(
         &self,
         account: &str,
         id: &str,
         elsewhere: Option<&ForgetElsewhere>,
     ) -> Result<Erased, EngineError> {
-        let store = self.store();
+        let store = self.engine.store();
         let known = store.recipient(account, id).await.map_err(store_error)?;
         let devices = known.map(|(recipient, _)| recipient.devices).unwrap_or_default();
         let mut person = ForgottenPerson {
@@ -99,9 +100,9 @@ impl Engine {
     /// Goes on with what was noted: alerts that have ended since, and what a crash or an error cut short.
     ///
     /// # Errors
-    /// As [`Engine::erase`].
+    /// As [`Privacy::erase`].
     pub async fn erase_noted(&self, elsewhere: Option<&ForgetElsewhere>) -> Result<(), EngineError> {
-        let store = self.store();
+        let store = self.engine.store();
         for pending in store.erasures().await.map_err(store_error)? {
             let note: Note = serde_json::from_str(&pending.body).map_err(|error| {
                 EngineError::Internal(format!(
@@ -129,7 +130,7 @@ impl Engine {
         alerts: &[u64],
         elsewhere: Option<&ForgetElsewhere>,
     ) -> Result<(), EngineError> {
-        let store = self.store();
+        let store = self.engine.store();
         let mut waiting = Vec::new();
         for no in alerts {
             if let Some(alert) = store.alert_by_no(AlertNo(*no)).await.map_err(store_error)?
@@ -153,7 +154,7 @@ impl Engine {
         mut person: ForgottenPerson,
         elsewhere: Option<&ForgetElsewhere>,
     ) -> Result<Erased, EngineError> {
-        let store = self.store();
+        let store = self.engine.store();
         let record = store.erase_recipient(&person.account, &person.id).await.map_err(store_error)?;
         let devices = record.devices.iter().map(|device| (device.channel, device.address.clone()));
         person.addresses.extend(devices);
@@ -187,10 +188,10 @@ impl Engine {
 
     /// What the audit trail says of the person, by the id and by each address.
     async fn forget_in_audit(&self, person: &ForgottenPerson) -> Result<u64, EngineError> {
-        let (mut fields, store) = (0, self.store());
+        let (mut fields, store) = (0, self.engine.store());
         let addresses = person.addresses.iter().map(|(_, address)| address);
         for name in std::iter::once(&person.id).chain(addresses) {
-            let forgetting = store.forget_person(&person.account, name, self.now());
+            let forgetting = store.forget_person(&person.account, name, self.engine.now());
             fields += forgetting.await.map_err(store_error)?;
         }
         Ok(fields)
@@ -202,11 +203,11 @@ impl Engine {
         person: &ForgottenPerson,
         record: &store::ErasedRecord,
     ) -> Result<(), EngineError> {
-        let store = self.store();
+        let store = self.engine.store();
         let hasher = store.stop_hasher().ok_or_else(|| {
             EngineError::Internal("there is no key for the stops of forgotten people".to_owned())
         })?;
-        let now = self.now();
+        let now = self.engine.now();
         let stop = |(channel, address): &(ChannelNumber, String)| {
             let mut marks = record.devices.iter().filter(|device| device.opted_out);
             let marked = marks.any(|device| (device.channel, &device.address) == (*channel, address));
@@ -228,12 +229,12 @@ impl Engine {
     ) -> Result<u64, EngineError> {
         let body = serde_json::to_string(&Note::new(person, alerts));
         let body = body.map_err(|error| EngineError::Internal(error.to_string()))?;
-        self.store().put_erasure(&person.account, &body, self.now()).await.map_err(store_error)
+        self.engine.store().put_erasure(&person.account, &body, self.engine.now()).await.map_err(store_error)
     }
 
     /// Addresses that rosters know as theirs alone, from when their record had others.
     async fn find_addresses(&self, person: &mut ForgottenPerson) -> Result<(), EngineError> {
-        let store = self.store();
+        let store = self.engine.store();
         let mut after = AlertNo(0);
         loop {
             let page =
@@ -251,7 +252,7 @@ impl Engine {
         if person.addresses.is_empty() {
             return Ok(());
         }
-        let (store, seeker) = (self.store(), person.clone());
+        let (store, seeker) = (self.engine.store(), person.clone());
         let shared = aside(move || {
             let mut shared = FxHashSet::default();
             let mut show = |people: &[records::Recipient]| {
@@ -276,13 +277,13 @@ impl Engine {
         if alert.state.is_final() {
             return Ok(true);
         }
-        let look = self.request(|reply| ActorCommand::Look { no, reply }).await?;
+        let look = self.engine.request(|reply| ActorCommand::Look { no, reply }).await?;
         Ok(look.is_some_and(|look| look.alert.state.is_final()))
     }
 
     /// Forgets them in one alert, if it has ended.
     async fn erase_in(&self, person: &ForgottenPerson, alert: &Alert) -> Result<Found, EngineError> {
-        let (store, seeker, no) = (self.store(), person.clone(), alert.no);
+        let (store, seeker, no) = (self.engine.store(), person.clone(), alert.no);
         let blocks = aside(move || left_blocks(&*store, &seeker, no)).await?;
         let request = person.left(&alert.request);
         if !self.has_ended(alert).await? {
@@ -296,7 +297,7 @@ impl Engine {
         if blocks.is_empty() && request.is_none() {
             return Ok(Found::Nowhere);
         }
-        let store = self.store();
+        let store = self.engine.store();
         let mut endpoints = Vec::new();
         for (block, left) in blocks {
             endpoints.extend(&left);
@@ -307,7 +308,8 @@ impl Engine {
         }
         // In SQL first: what comes into memory from now on knows nothing of them.
         let request = request.map(Box::new);
-        let gone = self.request(|reply| ActorCommand::Forget { no, endpoints, request, reply }).await?;
+        let gone =
+            self.engine.request(|reply| ActorCommand::Forget { no, endpoints, request, reply }).await?;
         Ok(if gone { Found::Erased } else { Found::Waits })
     }
 }

@@ -1,10 +1,11 @@
 //! Export of one person: all that the server knows of them.
 
+use super::Privacy;
 use super::erase::{aside, each_block};
 use super::person::ForgottenPerson;
 use crate::api::{DeliveryView, EngineError};
 use crate::report::{headline, rfc3339};
-use crate::run::{ActorCommand, DeliveryPage, Engine, delivery_view, store_error};
+use crate::run::{ActorCommand, DeliveryPage, delivery_view, store_error};
 use records::{
     Alert, AlertNo, Delivery, DeliveryState, EndpointNo, Reason, RosterBlock, RosterEntry, ShortText,
 };
@@ -72,13 +73,13 @@ pub struct MessageOfPerson {
     pub delivery: DeliveryView,
 }
 
-impl Engine {
+impl Privacy {
     /// All that is known of a person. Of several processes the leader does it.
     ///
     /// # Errors
     /// [`EngineError::NotFound`] if nothing is known of them; the store's.
-    pub async fn export_person(&self, account: &str, id: &str) -> Result<PersonExport, EngineError> {
-        let store = self.store();
+    pub async fn export(&self, account: &str, id: &str) -> Result<PersonExport, EngineError> {
+        let store = self.engine.store();
         let record = store.recipient(account, id).await.map_err(store_error)?.map(|(record, _)| record);
         let devices = record.iter().flat_map(|record| &record.devices);
         let person = ForgottenPerson {
@@ -97,7 +98,7 @@ impl Engine {
     }
 
     async fn groups_of(&self, person: &ForgottenPerson) -> Result<Vec<String>, EngineError> {
-        let (store, mut after, mut found) = (self.store(), String::new(), Vec::new());
+        let (store, mut after, mut found) = (self.engine.store(), String::new(), Vec::new());
         loop {
             let page =
                 store.groups_after(&person.account, &after, ALERTS_AT_ONCE).await.map_err(store_error)?;
@@ -109,7 +110,7 @@ impl Engine {
     }
 
     async fn stops_of(&self, person: &ForgottenPerson) -> Result<Vec<StopView>, EngineError> {
-        let store = self.store();
+        let store = self.engine.store();
         let all = store.all_opt_outs(&person.account).await.map_err(store_error)?;
         let view = |channel, address: &str, sender, at| StopView {
             channel: channels::name(channel),
@@ -136,7 +137,7 @@ impl Engine {
         &self,
         person: &ForgottenPerson,
     ) -> Result<(Vec<AlertOfPerson>, Vec<MessageOfPerson>), EngineError> {
-        let (store, mut after) = (self.store(), AlertNo(0));
+        let (store, mut after) = (self.engine.store(), AlertNo(0));
         let (mut alerts, mut messages) = (Vec::new(), Vec::new());
         loop {
             let page =
@@ -207,9 +208,9 @@ impl Engine {
     ) -> Result<DeliveryView, EngineError> {
         let page = DeliveryPage { state: None, from: endpoint, limit: 1 };
         let no = alert.no;
-        let rows = match self.request(|reply| ActorCommand::Deliveries { no, page, reply }).await? {
+        let rows = match self.engine.request(|reply| ActorCommand::Deliveries { no, page, reply }).await? {
             Some(rows) => rows,
-            None => self.store().deliveries_from(no, endpoint, None, 1).await.map_err(store_error)?,
+            None => self.engine.store().deliveries_from(no, endpoint, None, 1).await.map_err(store_error)?,
         };
         let row = rows.into_iter().find(|row| row.endpoint == endpoint);
         Ok(delivery_view(&row.unwrap_or_else(|| fresh(no, endpoint, entry)), entry))

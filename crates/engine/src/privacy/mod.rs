@@ -13,3 +13,17 @@ mod tests;
 pub use erase::{Erased, ForgetElsewhere};
 pub use export::PersonExport;
 pub use person::ForgottenPerson;
+
+use crate::run::Engine;
+
+/// Erasure and export of people, by an engine's store and memory.
+pub struct Privacy {
+    engine: Engine,
+}
+
+impl Privacy {
+    /// Of the accounts of this engine.
+    pub fn of(engine: &Engine) -> Privacy {
+        Privacy { engine: engine.clone() }
+    }
+}

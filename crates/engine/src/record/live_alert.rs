@@ -9,10 +9,9 @@ use super::tally::Tally;
 use super::unfolded_cells::UnfoldedCells;
 use crate::dispatch::Wording;
 use crate::plan::{Chains, Classifier, DeviceState, RouteCriteria};
-use crate::solve::strategy_of;
 use records::{
-    Alert, Delivery, DeliveryState, EndpointNo, Lane, Origin, Reason, RosterBlock, RosterEntry, Strategy,
-    Terminal, Timestamp,
+    Alert, Delivery, DeliveryState, EndpointNo, Lane, Origin, Reason, RosterBlock, RosterEntry, Terminal,
+    Timestamp,
 };
 use std::sync::Arc;
 
@@ -485,11 +484,6 @@ impl LiveAlert {
     /// Puts back what a fold took and SQL did not.
     pub fn abort_fold(&mut self) {
         self.unfolded.abort_fold();
-    }
-
-    /// The strategy under which an endpoint stands, where chains ask.
-    pub fn strategy(&self, rule: u32) -> Strategy {
-        strategy_of(&self.alert.request, rule)
     }
 
     /// Makes ready again what failed, and nothing else.

@@ -382,7 +382,7 @@ fn store_roster(
         first = false;
     }
     if ordered {
-        let chains = Chains::new(kept.iter(), |rule| live.strategy(rule));
+        let chains = Chains::new(kept.iter(), |rule| strategy_of(&live.alert.request, rule));
         live.set_chains(chains);
     }
     live.seal();

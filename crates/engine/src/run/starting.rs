@@ -11,6 +11,7 @@ use crate::record::CarrierIds;
 use crate::record::delivery_cell::IN_SEGMENT;
 use crate::record::{LiveAlert, StringTable};
 use crate::shared::latest;
+use crate::solve::strategy_of;
 use futures_util::stream::StreamExt;
 use records::{
     Alert, AlertNo, AlertState, DeliveryState, EndpointNo, ROSTER_BLOCK_ENDPOINTS, Reason, RosterBlock,
@@ -185,7 +186,7 @@ fn load_to(
         }
     }
     if ordered {
-        let chains = Chains::new(kept.iter(), |rule| live.strategy(rule));
+        let chains = Chains::new(kept.iter(), |rule| strategy_of(&live.alert.request, rule));
         live.set_chains(chains);
     }
     let mut each = |rows: &[records::Delivery]| {

@@ -19,7 +19,7 @@ impl Engine {
     /// Accepts an alert: on disk when this resolves. With `wait_solved` also solved.
     pub async fn submit(&self, draft: Draft) -> Result<Submitted, EngineError> {
         let now = (self.inner.parts.clock)();
-        let wording = self.check(&draft.account, &draft.request, now).await?;
+        let wording = RequestCheck { engine: self }.check(&draft.account, &draft.request, now).await?;
         let alert = Alert {
             no: AlertNo(0),
             id: AlertId(uuid::Uuid::now_v7()),
@@ -75,7 +75,7 @@ impl Engine {
     /// What would happen; nothing is stored or sent.
     pub async fn forecast(&self, account: &str, request: AlertRequest) -> Result<Forecast, EngineError> {
         let now = (self.inner.parts.clock)();
-        let wording = self.check(account, &request, now).await?;
+        let wording = RequestCheck { engine: self }.check(account, &request, now).await?;
         let health = self.health().await?;
         let parts = self.inner.parts.clone();
         let routes = self.inner.routes.load_full();
@@ -119,7 +119,14 @@ impl Engine {
         }));
         Ok(forecast)
     }
+}
 
+/// Checks of a request against an account's people and the routes of now.
+pub(super) struct RequestCheck<'a> {
+    pub(super) engine: &'a Engine,
+}
+
+impl RequestCheck<'_> {
     /// Everything that can be checked of a request before anybody is looked up.
     async fn check(
         &self,
@@ -140,7 +147,7 @@ impl Engine {
             }
             Err(found) => problems.extend(found.iter().cloned()),
         }
-        let wording = self.inner.parts.texts.compile(request);
+        let wording = self.engine.inner.parts.texts.compile(request);
         if wording.as_ref().is_ok_and(|wording| wording.is_empty()) {
             problems.push(problem("text", "is missing: an alert says something, by text or texts"));
         }
@@ -167,7 +174,8 @@ impl Engine {
         if wanted.iter().any(|to| matches!(to, To::Address(..))) {
             return Ok(());
         }
-        let first = self.inner.parts.store.recipients_after(account, "", 1).await.map_err(store_error)?;
+        let first =
+            self.engine.inner.parts.store.recipients_after(account, "", 1).await.map_err(store_error)?;
         if first.is_empty() {
             let reason = format!(
                 "names people, but account {account:?} has no recipients: import them first (`campanile recipients \
@@ -187,7 +195,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         for (i, to) in entries.iter().enumerate() {
             let To::Group(name, _) = to else { continue };
-            if !self.inner.parts.store.group_exists(account, name).await.map_err(store_error)? {
+            if !self.engine.inner.parts.store.group_exists(account, name).await.map_err(store_error)? {
                 problems.push(problem(&format!("{field}[{i}]"), &format!("there is no group {name:?}")));
             }
         }
@@ -197,7 +205,7 @@ impl Engine {
     fn check_routes(&self, request: &AlertRequest, problems: &mut Vec<Problem>) {
         let all: Vec<ChannelNumber> = channels::numbers().collect();
         let wanted: &[ChannelNumber] = if request.channels.is_empty() { &all } else { &request.channels };
-        let routes = self.inner.routes.load();
+        let routes = self.engine.inner.routes.load();
         let fits = |channel: &ChannelNumber| {
             routes.iter().any(|route| route.channel == *channel && route.mode == request.mode)
         };

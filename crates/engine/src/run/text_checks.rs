@@ -1,8 +1,8 @@
 //! Checks of an alert's texts against who and what it goes to: placeholders that nothing can fill, and texts
 //! that no message of a channel can carry.
 
-use super::Engine;
 use super::actor::store_error;
+use super::submit::RequestCheck;
 use crate::api::{EngineError, Problem, UnitsEstimator};
 use crate::dispatch::{BUILT_IN, Wording};
 use crate::nearest::nearest;
@@ -18,7 +18,7 @@ const INLINE_OCTETS_MAX: usize = 16 * 1024;
 const COMPARED_MAX: usize = 10_000;
 const LISTED_MAX: usize = 12;
 
-impl Engine {
+impl RequestCheck<'_> {
     /// A placeholder without a default that no person of the audience can have a value for.
     pub(super) async fn check_placeholders(
         &self,
@@ -45,7 +45,7 @@ impl Engine {
         if asked.is_empty() {
             return Ok(());
         }
-        let store = &self.inner.parts.store;
+        let store = &self.engine.inner.parts.store;
         let unused = store::unused_attributes(store, account, &asked).await.map_err(store_error)?;
         if unused.is_empty() {
             return Ok(());
@@ -67,13 +67,13 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let used = channels_of(request, wanted);
         let mode = request.mode;
-        let routes = self.inner.routes.load();
+        let routes = self.engine.inner.routes.load();
         let routes: Vec<Route> = routes
             .iter()
             .filter(|route| route.mode == mode && used.contains(&route.channel))
             .cloned()
             .collect();
-        let (parts, weighed) = (self.inner.parts.clone(), wording.clone());
+        let (parts, weighed) = (self.engine.inner.parts.clone(), wording.clone());
         let weigh = move || too_heavy(&*parts.weigher, &routes, &weighed);
         let found = if wording.octets() <= INLINE_OCTETS_MAX {
             weigh()

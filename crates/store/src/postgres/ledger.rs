@@ -220,7 +220,7 @@ struct Hold {
 /// Begins, locks and reads in one round trip. What was read is what the lock was waited for.
 async fn hold(base: Arc<Base>, shard: u32, from: u64) -> Result<HeldShard, StoreError> {
     let held = async {
-        let link = lend(&base.ledger_pool).await?;
+        let link = lend(&base.pools.ledger).await?;
         let locked = base.bounded(&link, begin(&link, shard, from)).await;
         match locked {
             Ok((head, missed)) => Ok(HeldShard { link: Some(link), head, missed }),

@@ -138,13 +138,18 @@ impl Drop for PostgresParts {
     }
 }
 
+/// Connections, by what they are for.
+struct Pools {
+    general: Pool,
+    /// Of one connection, so that a lease is renewed whoever else waits.
+    lease: Pool,
+    /// Made as they are needed: without a ledger none.
+    ledger: Pool,
+}
+
 /// What all that runs shares.
 struct Base {
-    pool: Pool,
-    /// Of one connection, so that a lease is renewed whoever else waits.
-    lease_pool: Pool,
-    /// Made as they are needed: without a ledger none.
-    ledger_pool: Pool,
+    pools: Pools,
     answer_within: Duration,
     patience: Duration,
     /// What is wrong with the server now.
@@ -178,9 +183,11 @@ impl Postgres {
             .map_err(|error| StoreError::Database { why: format!("no thread could be started: {error}") })?;
         let name = format!("campanile-{}", uuid::Uuid::now_v7());
         let base = Base {
-            pool: links().pool(connections)?,
-            lease_pool: links().pool(1)?,
-            ledger_pool: links().pool(ledger::CONNECTIONS)?,
+            pools: Pools {
+                general: links().pool(connections)?,
+                lease: links().pool(1)?,
+                ledger: links().pool(ledger::CONNECTIONS)?,
+            },
             answer_within: options.answer_within,
             patience: options.patience,
             trouble: TroubleTracker::new(server.name()),
@@ -299,9 +306,9 @@ impl Base {
         // Whoever was let in is answered first. An error: another has closed it meanwhile.
         let _all = self.permits.acquire_many(all).await;
         self.permits.close();
-        self.pool.close();
-        self.lease_pool.close();
-        self.ledger_pool.close();
+        for pool in [&self.pools.general, &self.pools.lease, &self.pools.ledger] {
+            pool.close();
+        }
     }
 }
 

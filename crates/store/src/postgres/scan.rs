@@ -102,7 +102,7 @@ impl Base {
         room: &Semaphore,
         seen: &mut bool,
     ) -> Result<(), Trouble> {
-        let link = lend(&self.pool).await?;
+        let link = lend(&self.pools.general).await?;
         let read = async {
             self.bounded(&link, async {
                 link.begin(SNAPSHOT, None).await?;

@@ -63,27 +63,27 @@ impl From<Trouble> for FailedAttempt {
 impl Base {
     /// In a transaction.
     pub(super) async fn change<A, T>(&self, work: &Work<A, T>) -> Result<T, StoreError> {
-        self.persist(&self.pool, Some(WRITE), work).await
+        self.persist(&self.pools.general, Some(WRITE), work).await
     }
 
     /// In a transaction, on the connection of the leases.
     pub(super) async fn change_lease<A, T>(&self, work: &Work<A, T>) -> Result<T, StoreError> {
-        self.persist(&self.lease_pool, Some(WRITE), work).await
+        self.persist(&self.pools.lease, Some(WRITE), work).await
     }
 
     /// On a connection of the ledger, each statement for itself.
     pub(super) async fn ledger<A, T>(&self, work: &Work<A, T>) -> Result<T, StoreError> {
-        self.persist(&self.ledger_pool, None, work).await
+        self.persist(&self.pools.ledger, None, work).await
     }
 
     /// Reading alone, each statement for itself.
     pub(super) async fn look<A, T>(&self, work: &Work<A, T>) -> Result<T, StoreError> {
-        self.persist(&self.pool, None, work).await
+        self.persist(&self.pools.general, None, work).await
     }
 
     /// Reading alone, all of one moment.
     pub(super) async fn look_at_once<A, T>(&self, work: &Work<A, T>) -> Result<T, StoreError> {
-        self.persist(&self.pool, Some(SNAPSHOT), work).await
+        self.persist(&self.pools.general, Some(SNAPSHOT), work).await
     }
 
     async fn persist<A, T>(

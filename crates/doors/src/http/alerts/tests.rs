@@ -268,7 +268,7 @@ async fn a_callback_to_an_inner_address_is_refused_at_the_door_by_field_and_key(
         assert!(reason(&problem, "url").contains("[outbound] allow"), "{problem}");
     }
     let allowed = net::OutboundPolicy::new(&["127.0.0.0/8".to_owned()]).unwrap();
-    server.outbound.store(Arc::new(allowed));
+    server.policies.outbound.store(Arc::new(allowed));
     for url in inner {
         let (status, said) = server.post(&observers, json!({"url": url, "events": ["done"]})).await;
         assert_eq!(status, 201, "{url}: {said}");

@@ -6,8 +6,6 @@ pub(crate) mod noting;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use noting::NotedReads;
-
 use crate::http::app::App;
 use crate::http::auth::Caller;
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
@@ -17,15 +15,29 @@ use axum::extract::State;
 use axum::http::Uri;
 use axum::routing::get;
 use axum::{Json, Router};
+use noting::NotedReads;
 use records::{Account, Timestamp};
 use serde_json::{Map, Value, json};
 use store::audit::chain::hex;
 use store::audit::{AuditField, ChainHead, SaltedField};
-use store::{AuditEntry, AuditSearch};
+use store::{AuditEntry, AuditKey, AuditSearch};
 
 /// Parameters of the list.
 pub(crate) const SEARCH: &[&str] =
     &["who", "verb", "object", "account", "from", "until", "order", "cursor", "limit"];
+
+/// What the trail is kept with.
+pub(crate) struct AuditState {
+    /// Signs what retention drops from the trail.
+    key: AuditKey,
+    reads: NotedReads,
+}
+
+impl AuditState {
+    pub(crate) fn new(key: AuditKey) -> AuditState {
+        AuditState { key, reads: NotedReads::default() }
+    }
+}
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/api/v1/audit", get(list)).route("/api/v1/audit:verify", get(verify))
@@ -125,7 +137,7 @@ async fn verify(State(app): State<App>, uri: Uri) -> HttpResult<Json<Value>> {
         HttpProblem::field(ProblemKind::BadQuery, "head", reason)
     };
     let anchor = query.one("head").map(|text| ChainHead::parse(text).ok_or_else(wrong)).transpose()?;
-    let verdict = store::audit::verify(&*app.store, &app.audit_key, anchor).await?;
+    let verdict = store::audit::verify(&*app.store, &app.audit.key, anchor).await?;
     Ok(Json(json!({
         "ok": verdict.holds(),
         "links": verdict.links,

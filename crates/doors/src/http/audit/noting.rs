@@ -66,11 +66,11 @@ impl App {
     /// Notes a read, unless the same token's of the same object was lately.
     pub(crate) async fn note_read(&self, act: Act) -> HttpResult<()> {
         let key = [act.token.as_str(), &act.from, &act.verb, &act.object].join("\n");
-        if self.reads.is_noted(&key) {
+        if self.audit.reads.is_noted(&key) {
             return Ok(());
         }
         self.note(act).await?;
-        self.reads.remember(key);
+        self.audit.reads.remember(key);
         Ok(())
     }
 }

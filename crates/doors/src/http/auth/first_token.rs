@@ -1,9 +1,44 @@
-//! The first admin token: told first, and then on record, so that none is on record that nobody knows.
+//! First admin token: told first, and then on record, so that none is on record that nobody knows.
 
 use super::mint;
 use records::{Account, Role, Timestamp, Token};
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use store::{Act, SharedStore, StoreError};
+
+/// What a door knows of admin tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum AdminOnRecord {
+    /// There is one.
+    Known,
+    /// The first one is told by this process or by the leading one, and will be on record in a moment:
+    /// whoever shows it meanwhile is waited for.
+    Coming,
+    /// There is none: a refusal for want of a token says how to make one.
+    Missing,
+}
+
+/// [`AdminOnRecord`], shared by a door and who makes tokens.
+#[derive(Debug, Clone, Default)]
+pub struct AdminRecord(Arc<AtomicU8>);
+
+impl AdminRecord {
+    /// As it is known now.
+    pub fn get(&self) -> AdminOnRecord {
+        match self.0.load(Ordering::Relaxed) {
+            coming if coming == AdminOnRecord::Coming as u8 => AdminOnRecord::Coming,
+            missing if missing == AdminOnRecord::Missing as u8 => AdminOnRecord::Missing,
+            _ => AdminOnRecord::Known,
+        }
+    }
+
+    /// Somebody knows better.
+    pub fn set(&self, now: AdminOnRecord) {
+        self.0.store(now as u8, Ordering::Relaxed);
+    }
+}
 
 /// What a start finds or makes.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ mod first_token;
 mod request_rate;
 pub(crate) mod sessions;
 
-pub use first_token::{AdminToken, ensure_admin_token, mint_token};
+pub use first_token::{AdminOnRecord, AdminRecord, AdminToken, ensure_admin_token, mint_token};
 
 use self::request_rate::RequestRate;
 use self::sessions::BrowserSessions;
@@ -18,7 +18,7 @@ use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::role_matrix::Reach;
 use crate::http::routes::{self, RequiredRole};
 use crate::http::server::ClientAddress;
-use crate::live_tokens::UntilRevoked;
+use crate::live_tokens::{LiveTokens, UntilRevoked};
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::header::AUTHORIZATION;
@@ -32,7 +32,6 @@ use records::{Role, Timestamp, Token};
 use ring::rand::{SecureRandom, SystemRandom};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use store::{SharedStore, StoreError};
@@ -43,22 +42,28 @@ pub(crate) struct AuthState {
     pub tokens: TokenCache,
     pub sessions: BrowserSessions,
     rate: RequestRate,
-    guessing: Arc<GuessingGuard>,
-    /// No admin token is on record; who has none is told how to make one.
-    pub without_admin: Arc<AtomicBool>,
+    pub guessing: Arc<GuessingGuard>,
+    /// Tokens by which something is open, in all doors.
+    pub live_tokens: Arc<LiveTokens>,
+    pub admin: AdminRecord,
     /// Cookies are for TLS alone.
     pub secure_cookies: bool,
 }
 
 impl AuthState {
-    pub(crate) fn new(config: &HttpConfig, guessing: Arc<GuessingGuard>) -> AuthState {
+    pub(crate) fn new(
+        config: &HttpConfig,
+        guessing: Arc<GuessingGuard>,
+        live_tokens: Arc<LiveTokens>,
+    ) -> AuthState {
         let is_https = |url: &str| url.starts_with("https://");
         AuthState {
             tokens: TokenCache::default(),
             sessions: BrowserSessions::default(),
             rate: RequestRate::new(config.limits.requests_per_s, config.limits.burst),
             guessing,
-            without_admin: Arc::default(),
+            live_tokens,
+            admin: AdminRecord::default(),
             secure_cookies: config.tls.is_some() || config.public_url.as_deref().is_some_and(is_https),
         }
     }
@@ -68,7 +73,7 @@ impl AuthState {
     /// A refusal for want of a token, with what to do where nobody can have one.
     fn refusal(&self, kind: ProblemKind, detail: impl Into<String>) -> HttpProblem {
         let mut detail = detail.into();
-        if self.without_admin.load(Ordering::Relaxed) {
+        if self.admin.get() != AdminOnRecord::Known {
             detail.push_str(NO_ADMIN);
         }
         HttpProblem::new(kind, detail)
@@ -161,7 +166,7 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     match admit(&app, &method, &headers, (need, &origin)).await {
         Ok(caller) => {
             let caller = caller.at(Some(origin.client));
-            let hold = || app.live_tokens.hold(&caller.token.id);
+            let hold = || app.auth.live_tokens.hold(&caller.token.id);
             if is_long(request.body()) {
                 let hold = hold();
                 request = request.map(|body| UntilRevoked::wrap(body, hold));
@@ -267,7 +272,7 @@ pub(crate) async fn caller_of_secret(
     (door, origin): (&'static str, &RequestOrigin),
 ) -> HttpResult<Caller> {
     if secret.len() > TOKEN_CHARS_MAX || !secret.starts_with(TOKEN_PREFIX) {
-        app.guessing.failures().count(door, origin.client);
+        app.auth.guessing.failures().count(door, origin.client);
         return Err(app.auth.refusal(
             ProblemKind::BadToken,
             format!("the token has a wrong form: tokens begin with {TOKEN_PREFIX}"),
@@ -286,18 +291,18 @@ pub(crate) async fn caller_of_secret(
         return Err(app.auth.refusal(ProblemKind::BadToken, "the token is unknown or was revoked"));
     };
     // Made meanwhile, by another process.
-    if token.role == Role::Admin && app.auth.without_admin.load(Ordering::Relaxed) {
-        app.auth.without_admin.store(false, Ordering::Relaxed);
+    if token.role == Role::Admin && app.auth.admin.get() != AdminOnRecord::Known {
+        app.auth.admin.set(AdminOnRecord::Known);
     }
     Ok(Caller::new(token))
 }
 
-/// The token with this hash. While a server has no admin token on record, one may have been printed just now
-/// that will be there in a moment.
+/// The token with this hash. While the first one is coming, it may have been printed just now and be on record
+/// in a moment.
 async fn find_or_await(app: &App, hash: [u8; 32]) -> Result<Option<Arc<Token>>, StoreError> {
     let begun = Instant::now();
     loop {
-        let is_last = !app.auth.without_admin.load(Ordering::Relaxed) || begun.elapsed() > PRINTED_WAIT;
+        let is_last = app.auth.admin.get() != AdminOnRecord::Coming || begun.elapsed() > PRINTED_WAIT;
         let found = app.auth.tokens.find(&app.store, hash).await?;
         if found.is_some() || is_last {
             return Ok(found);

@@ -26,7 +26,7 @@ impl TestServer {
             audience,
             geocode_attribute: geocode_attribute.map(str::to_owned),
         };
-        self.cap_senders.store(Arc::new(vec![sender]));
+        self.policies.cap_senders.store(Arc::new(vec![sender]));
     }
 }
 

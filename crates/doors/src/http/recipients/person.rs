@@ -10,7 +10,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::ALLOW;
-use engine::{EngineError, Erased, PersonExport};
+use engine::{EngineError, Erased, PersonExport, Privacy};
 use store::Act;
 
 /// What stands in the audit trail in place of the id of somebody who was forgotten.
@@ -39,7 +39,10 @@ pub(super) async fn act(
     };
     let _held = app.hold(caller.account(), id).await;
     let erasing = async {
-        app.engine.erase(caller.account(), id, app.forget_elsewhere.as_ref()).await.map_err(unknown)
+        Privacy::of(&app.engine)
+            .erase(caller.account(), id, app.operations.forget_elsewhere.as_ref())
+            .await
+            .map_err(unknown)
     };
     // The id would be what is to be forgotten.
     let erased = app.noted(app.act(&caller, "recipient.erase", ERASED, ""), erasing).await?;
@@ -51,7 +54,7 @@ pub(super) async fn export(
     caller: Caller,
     Captured(id): Captured,
 ) -> HttpResult<Json<PersonExport>> {
-    let export = app.engine.export_person(caller.account(), &id).await.map_err(unknown)?;
+    let export = Privacy::of(&app.engine).export(caller.account(), &id).await.map_err(unknown)?;
     let act = Act { person: Some(id.clone()), ..app.act(&caller, "recipient.export", &id, "") };
     app.note(act).await?;
     Ok(Json(export))

@@ -54,7 +54,7 @@ pub(crate) async fn import(
         "text/csv" => ImportFormat::Csv,
         _ => ImportFormat::Ndjson,
     };
-    let _place = app.imports.take(caller.account())?;
+    let _place = app.uploads.imports.take(caller.account())?;
     let mut reader = body::open(&headers, body)?;
     let rows = ImportReader::new(format, (**app.defaults.load()).clone());
     let mut import = RecipientImport::begin(&app, &caller, rows, on_problem).await?;

@@ -256,7 +256,10 @@ async fn unknown_edge_sites_are_refused_at_the_door_until_a_reload_has_them() {
     let server = TestServer::open().await;
     let knows = |sites: &[&str]| {
         let sites = sites.iter().map(|name| (*name).to_owned());
-        server.defaults.store(Arc::new(channels::Defaults::default().with_names(channels::EDGE, sites)));
+        server
+            .policies
+            .defaults
+            .store(Arc::new(channels::Defaults::default().with_names(channels::EDGE, sites)));
     };
     let device = |site: &str| json!({"devices": [{"channel": "edge", "address": site}]});
     let path = format!("{PEOPLE}/siren");

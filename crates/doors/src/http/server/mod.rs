@@ -12,7 +12,7 @@ pub(crate) use host::is_host;
 use crate::activity::{Activity, ClientTimes};
 use crate::http::app::App;
 use crate::http::problem::{HttpProblem, ProblemKind};
-use crate::http::{Deps, HttpConfig, router};
+use crate::http::{AdminRecord, Deps, HttpConfig, router};
 use crate::kannel::{BEGINNING_OCTETS, FastPath, GeneralPath, PATH, SendSms, is_for_fast_path};
 use axum::Router;
 use axum::body::Body;
@@ -30,7 +30,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
@@ -72,13 +71,13 @@ pub struct HttpRunning {
     address: SocketAddr,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
-    without_admin: Arc<AtomicBool>,
+    admin: AdminRecord,
 }
 
 impl HttpRunning {
-    /// No admin token is on record, or again one is: a refusal for want of a token says how to make one.
-    pub fn set_without_admin(&self, is_without: bool) {
-        self.without_admin.store(is_without, Ordering::Relaxed);
+    /// What it knows of admin tokens; whoever makes one sets it.
+    pub fn admin_record(&self) -> AdminRecord {
+        self.admin.clone()
     }
 
     /// Where it listens.
@@ -107,14 +106,14 @@ pub async fn serve(config: HttpConfig, deps: Deps) -> Result<HttpRunning, ServeE
     let metrics = deps.metrics.clone();
     let sendsms = SendSms::new(
         deps.messages.clone(),
-        deps.platforms.clone(),
+        deps.policies.platforms.clone(),
         deps.guessing.clone(),
-        deps.outbound.clone(),
+        deps.policies.outbound.clone(),
         deps.clock.clone(),
     );
     let app = App::new(deps, &config, stopping.clone());
     let following = app.clone();
-    let without_admin = app.auth.without_admin.clone();
+    let admin = app.auth.admin.clone();
     let door = HttpDoorState {
         paths: RequestPaths::new(app, Arc::new(sendsms)),
         tls: config.tls.clone().map(TlsAcceptor::from),
@@ -139,7 +138,7 @@ pub async fn serve(config: HttpConfig, deps: Deps) -> Result<HttpRunning, ServeE
             upkeep.abort();
         }
     });
-    Ok(HttpRunning { address, stop, task, without_admin })
+    Ok(HttpRunning { address, stop, task, admin })
 }
 
 async fn fold_metrics(handle: metrics_exporter_prometheus::PrometheusHandle) {

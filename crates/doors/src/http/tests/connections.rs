@@ -88,7 +88,7 @@ async fn a_balancer_names_the_client_and_connections_without_its_header_are_clos
         allowed_ips,
         ..PlatformSettings::default()
     };
-    server.platforms.store(Arc::new(Platforms::new(vec![platform]).unwrap()));
+    server.policies.platforms.store(Arc::new(Platforms::new(vec![platform]).unwrap()));
     let door = server.door.address();
     let request = b"GET /cgi-bin/sendsms?username=a&password=b&to=%2B46701000001&text=x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     for (client, status) in [("203.0.113.7:999", "202"), ("198.51.100.7:999", "403")] {
@@ -113,7 +113,7 @@ async fn guesses_of_a_password_are_slow_and_whoever_knows_it_gets_in() {
         password: "right".into(),
         ..PlatformSettings::default()
     };
-    server.platforms.store(Arc::new(Platforms::new(vec![platform]).unwrap()));
+    server.policies.platforms.store(Arc::new(Platforms::new(vec![platform]).unwrap()));
     let path = |name: &str, word: &str| {
         format!("/cgi-bin/sendsms?username={name}&password={word}&to=%2B46701000001&text=x")
     };

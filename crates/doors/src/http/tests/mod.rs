@@ -23,11 +23,8 @@ pub(crate) struct TestServer {
     pub engine: Engine,
     pub store: SharedStore,
     pub links: Arc<AnswerLinks>,
-    pub cap_senders: Arc<ArcSwap<Vec<CapSender>>>,
-    pub platforms: Arc<ArcSwap<Platforms>>,
+    pub policies: ReloadedPolicies,
     pub guessing: Arc<GuessingGuard>,
-    pub outbound: Arc<ArcSwap<net::OutboundPolicy>>,
-    pub defaults: Arc<ArcSwap<channels::Defaults>>,
     pub clock: Arc<AtomicI64>,
     pub admin: String,
     pub client: Client,
@@ -94,11 +91,8 @@ impl TestServer {
         let AdminToken::Made(admin) = ensure_admin_token(&store, NOW, |_| Ok(())).await.unwrap() else {
             panic!("the first start makes a token");
         };
-        let cap_senders = Arc::new(ArcSwap::from_pointee(Vec::new()));
-        let platforms: Arc<ArcSwap<Platforms>> = Arc::default();
-        let defaults: Arc<ArcSwap<channels::Defaults>> = Arc::default();
+        let policies = ReloadedPolicies::default();
         let guessing: Arc<GuessingGuard> = Arc::default();
-        let outbound: Arc<ArcSwap<net::OutboundPolicy>> = Arc::default();
         let deps = Deps {
             engine: engine.clone(),
             store: store.clone(),
@@ -106,13 +100,10 @@ impl TestServer {
             clock,
             audit_key: store::AuditKey(KEY),
             links: links.clone(),
-            cap_senders: cap_senders.clone(),
             messages: Arc::new(engine.messages()),
             live_tokens: Arc::default(),
             guessing: guessing.clone(),
-            platforms: platforms.clone(),
-            defaults: defaults.clone(),
-            outbound: outbound.clone(),
+            policies: policies.clone(),
             forget_elsewhere: None,
             reload,
             ledger: has_ledger.then(|| ledger_in(dir.path())),
@@ -121,21 +112,7 @@ impl TestServer {
         };
         let door = serve(config, deps).await.unwrap();
         let client = Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-        TestServer {
-            door,
-            engine,
-            store,
-            links,
-            cap_senders,
-            platforms,
-            guessing,
-            outbound,
-            defaults,
-            clock: now,
-            admin,
-            client,
-            dir,
-        }
+        TestServer { door, engine, store, links, policies, guessing, clock: now, admin, client, dir }
     }
 
     /// A request by the admin.

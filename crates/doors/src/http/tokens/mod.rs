@@ -111,7 +111,7 @@ async fn revoke(State(app): State<App>, caller: Caller, Captured(id): Captured) 
     }
     app.noted(app.act(&caller, "token.revoke", &id, ""), app.store.revoke_token(&id, app.now())).await?;
     app.auth.tokens.forget(&id);
-    app.live_tokens.end(&id);
+    app.auth.live_tokens.end(&id);
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -1,5 +1,5 @@
 use crate::http::tests::*;
-use records::Role;
+use records::{Account, Role};
 
 #[tokio::test]
 async fn the_first_start_makes_one_admin_token_and_no_more() {
@@ -51,7 +51,7 @@ async fn a_server_without_an_admin_token_says_how_to_make_one_until_one_is_used(
     for header in wrong.clone() {
         assert!(!said_to(header).await.contains("token create"));
     }
-    server.door.set_without_admin(true);
+    server.door.admin_record().set(AdminOnRecord::Missing);
     for header in wrong.clone() {
         assert!(said_to(header).await.contains("campanile token create --role admin --data"));
     }
@@ -59,6 +59,19 @@ async fn a_server_without_an_admin_token_says_how_to_make_one_until_one_is_used(
     for header in wrong {
         assert!(!said_to(header).await.contains("token create"));
     }
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_first_token_that_is_told_and_not_yet_on_record_is_waited_for() {
+    let server = TestServer::open().await;
+    server.door.admin_record().set(AdminOnRecord::Coming);
+    let (token, secret) = mint_token(Role::Admin, Account::DEFAULT, "first", NOW).unwrap();
+    let shown = server.anon(Method::GET, "/api/v1/alerts").bearer_auth(&secret).send();
+    let (answer, put) = tokio::join!(shown, server.store.put_token(token));
+    put.unwrap();
+    assert_eq!(answer.unwrap().status(), 200);
+    assert_eq!(server.door.admin_record().get(), AdminOnRecord::Known);
     server.close().await;
 }
 

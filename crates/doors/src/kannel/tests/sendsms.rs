@@ -23,7 +23,7 @@ fn platform(password: &str) -> Platforms {
 
 async fn server() -> TestServer {
     let server = TestServer::open().await;
-    server.platforms.store(Arc::new(platform("secret")));
+    server.policies.platforms.store(Arc::new(platform("secret")));
     server
 }
 
@@ -221,7 +221,7 @@ async fn a_reload_holds_from_the_next_request_on() {
     let mut line = Line::to(&server).await;
     line.send(get(GOOD, "")).await;
     is(line.said().await, ACCEPTED);
-    server.platforms.store(Arc::new(platform("changed").after(&server.platforms.load())));
+    server.policies.platforms.store(Arc::new(platform("changed").after(&server.policies.platforms.load())));
     line.send(get(GOOD, "")).await;
     assert_eq!(line.said().await.0, 403);
     line.send(get(&GOOD.replace("secret", "changed"), "")).await;

@@ -3,6 +3,7 @@
 use super::backend::{TestBackend, over_both};
 use super::messages::{accept, message, until};
 use super::test_engine::{START, TestEngine, accepted, person};
+use crate::Privacy;
 use crate::api::{DeliveryView, EngineError};
 use records::{Account, Alert, Choice, DeliveryState, DlrState, EndpointNo, Inbound, Outcome, Reason};
 
@@ -64,7 +65,7 @@ async fn an_erased_person_is_in_no_report_and_counts_stay_as_they_were(ground: T
     let _carrier = of.carrier(answers);
     let alert = answered(&of).await;
     let before = of.engine.report(OWN, alert.id).await.unwrap();
-    let erased = of.engine.erase(OWN, "ann", None).await.unwrap();
+    let erased = Privacy::of(&of.engine).erase(OWN, "ann", None).await.unwrap();
     assert!(erased.record && (erased.alerts, erased.waiting) == (1, 0), "{erased:?}");
     let theirs = ["\"ann\"", "ann@x.se", "ANN", "I am safe"];
     // At once, while the alert is in memory, and after a start from SQL.
@@ -82,7 +83,7 @@ async fn an_erased_person_is_in_no_report_and_counts_stay_as_they_were(ground: T
     let after = of.engine.report(OWN, alert.id).await.unwrap();
     assert_eq!((after.counts, &after.answers), (before.counts, &before.answers));
     assert_eq!(after.channels, before.channels);
-    assert_eq!(of.engine.erase(OWN, "ann", None).await, Err(EngineError::NotFound));
+    assert_eq!(Privacy::of(&of.engine).erase(OWN, "ann", None).await, Err(EngineError::NotFound));
     assert_eq!(of.store.erasures().await.unwrap(), []);
 }
 
@@ -91,16 +92,16 @@ async fn a_person_of_an_alert_that_runs_is_forgotten_once_it_has_ended(ground: T
     of.people(vec![person("ann", &["sms:+46700000001"]), person("bo", &["sms:+46700000002"])]).await;
     let submitted = of.submit(|request| request.not_before = Some(START.plus_s(60))).await;
     of.until(&submitted.alert, |report| report.counts.held + report.counts.planned == 2).await;
-    let erased = of.engine.erase(OWN, "ann", None).await.unwrap();
+    let erased = Privacy::of(&of.engine).erase(OWN, "ann", None).await.unwrap();
     assert_eq!((erased.alerts, erased.waiting), (0, 1));
-    of.engine.erase_noted(None).await.unwrap();
+    Privacy::of(&of.engine).erase_noted(None).await.unwrap();
     assert!(is_named(&views(&of, &submitted.alert).await, &["+46700000001"]), "it is still to be sent");
     let carrier = of.carrier(accepted);
     of.pass_s(61);
     of.until(&submitted.alert, |report| report.state == "done").await;
     assert_eq!(carrier.addresses().len(), 2);
     until_final(&of, &submitted.alert).await;
-    of.engine.erase_noted(None).await.unwrap();
+    Privacy::of(&of.engine).erase_noted(None).await.unwrap();
     let shown = views(&of, &submitted.alert).await;
     assert!(!is_named(&shown, &["+46700000001", "\"ann\""]), "{shown:#?}");
     assert_eq!(of.store.erasures().await.unwrap(), []);
@@ -123,7 +124,7 @@ async fn an_erasure_that_was_cut_short_is_made_good(ground: TestBackend) {
     let alert = answered(&of).await;
     until_final(&of, &alert).await;
     let fails: crate::ForgetElsewhere = std::sync::Arc::new(|_| Box::pin(async { Err("disk".to_owned()) }));
-    let failed = of.engine.erase(OWN, "ann", Some(&fails)).await;
+    let failed = Privacy::of(&of.engine).erase(OWN, "ann", Some(&fails)).await;
     assert_eq!(failed, Err(EngineError::Internal("disk".to_owned())));
     assert_eq!(of.store.erasures().await.unwrap().len(), 1);
     let asked = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
@@ -132,7 +133,7 @@ async fn an_erasure_that_was_cut_short_is_made_good(ground: TestBackend) {
         heard.lock().unwrap().push(person);
         Box::pin(async { Ok(1) })
     });
-    of.engine.erase_noted(Some(&works)).await.unwrap();
+    Privacy::of(&of.engine).erase_noted(Some(&works)).await.unwrap();
     assert_eq!(of.store.erasures().await.unwrap(), []);
     let asked = asked.lock().unwrap();
     assert_eq!(asked.len(), 1);
@@ -148,7 +149,7 @@ async fn a_stop_holds_over_erasure_and_import_until_a_start(ground: TestBackend)
     of.people(vec![ann(), marked]).await;
     of.store.set_opt_out(OWN, channels::SMS, "+46700000001", true, START).await.unwrap();
     for id in ["ann", "mia"] {
-        of.engine.erase(OWN, id, None).await.unwrap();
+        Privacy::of(&of.engine).erase(OWN, id, None).await.unwrap();
     }
     assert_eq!(of.store.all_opt_outs(OWN).await.unwrap(), []);
     of.people(vec![ann(), person("mia", &["sms:+46700000003"]), person("bo", &["sms:+46700000002"])]).await;
@@ -173,7 +174,7 @@ async fn an_export_shows_what_is_known_of_one_and_nothing_of_others(ground: Test
     answered(&of).await;
     of.store.set_opt_out(OWN, channels::MAIL, "ann@x.se", true, START).await.unwrap();
     of.store.set_opt_out(OWN, channels::MAIL, "bo@x.se", true, START).await.unwrap();
-    let export = of.engine.export_person(OWN, "ann").await.unwrap();
+    let export = Privacy::of(&of.engine).export(OWN, "ann").await.unwrap();
     assert_eq!(export.record.as_ref().unwrap()["id"], "ann");
     assert_eq!(export.stops.iter().map(|stop| &*stop.address).collect::<Vec<_>>(), ["ann@x.se"]);
     let [alert] = &export.alerts[..] else { panic!("{export:?}") };
@@ -182,9 +183,9 @@ async fn an_export_shows_what_is_known_of_one_and_nothing_of_others(ground: Test
     assert_eq!(answer.text, "I am safe");
     let all = serde_json::to_string(&export).unwrap();
     assert!(!all.contains("BO") && !all.contains("bo@x.se"), "{all}");
-    assert_eq!(of.engine.export_person(OWN, "eve").await.err(), Some(EngineError::NotFound));
-    of.engine.erase(OWN, "ann", None).await.unwrap();
-    assert_eq!(of.engine.export_person(OWN, "ann").await.err(), Some(EngineError::NotFound));
+    assert_eq!(Privacy::of(&of.engine).export(OWN, "eve").await.err(), Some(EngineError::NotFound));
+    Privacy::of(&of.engine).erase(OWN, "ann", None).await.unwrap();
+    assert_eq!(Privacy::of(&of.engine).export(OWN, "ann").await.err(), Some(EngineError::NotFound));
 }
 
 over_both! {

@@ -167,7 +167,7 @@ async fn a_lease_is_renewed_beside_a_writer_and_changes_hands_after_it() {
         panic!("nobody else has it");
     };
     let fence = Fence { lease: "engine".to_owned(), epoch };
-    let writer = lend(&store.pool).await.unwrap();
+    let writer = lend(&store.pools.general).await.unwrap();
     writer.begin("BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0", Some(&fence)).await.unwrap();
     for lasts in [LONG, SHORT] {
         let renewed = store.take_lease("engine", &holder("a"), lasts).await.unwrap();
@@ -197,7 +197,7 @@ async fn a_writer_that_stands_still_does_not_keep_its_lease_for_ever() {
         panic!("nobody else has it");
     };
     let fence = Fence { lease: "engine".to_owned(), epoch };
-    let still = lend(&store.pool).await.unwrap();
+    let still = lend(&store.pools.general).await.unwrap();
     still.begin("BEGIN", Some(&fence)).await.unwrap();
     still.simple("INSERT INTO folds VALUES ('x', 7)").await.unwrap();
     assert!(taken_when_over(&store, "b").await > epoch);
