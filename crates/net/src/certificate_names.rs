@@ -1,40 +1,22 @@
 //! Names in a certificate: whom it is for. Read from one that was verified already, so nothing is judged
 //! here; what does not read has no names.
 
+use std::fmt::Display;
+use x509_cert::Certificate;
+use x509_cert::der::asn1::{Ia5StringRef, PrintableStringRef, TeletexStringRef, Utf8StringRef};
+use x509_cert::der::oid::db::rfc4519::COMMON_NAME;
+use x509_cert::der::{Any, Decode, Tag, Tagged};
+use x509_cert::ext::pkix::SubjectAltName;
+use x509_cert::ext::pkix::name::GeneralName;
+
 /// A certificate names at most so many hosts to us.
 const NAMES_MAX: usize = 256;
 
-const SEQUENCE: u8 = 0x30;
-const SET: u8 = 0x31;
-const OBJECT_ID: u8 = 0x06;
-const OCTET_STRING: u8 = 0x04;
-/// `[0]`, constructed: the version in front of the serial number.
-const VERSION: u8 = 0xA0;
-/// `[3]`, constructed: the extensions.
-const EXTENSIONS: u8 = 0xA3;
-/// `[2]` of a GeneralName: dNSName (RFC 5280, section 4.2.1.6).
-const DNS_NAME: u8 = 0x82;
-/// PrintableString, UTF8String, TeletexString, IA5String: octets that are ASCII where they name a host.
-const STRINGS: [u8; 4] = [0x13, 0x0C, 0x14, 0x16];
-/// 2.5.4.3
-const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
-/// 2.5.29.17
-const ALTERNATIVE_NAMES: &[u8] = &[0x55, 0x1D, 0x11];
-
 /// The dNSNames of a certificate in DER; of one without any, its common name (RFC 6125, section 6.4.4).
 pub(crate) fn names(der: &[u8]) -> Vec<String> {
-    let read = || {
-        let (_, certificate, _) = element(der)?;
-        let (_, signed, _) = element(certificate)?;
-        Some(signed)
-    };
-    let Some(signed) = read() else { return Vec::new() };
-    let mut fields = elements(signed).filter(|(tag, _)| *tag != VERSION);
-    // Serial number, algorithm, issuer, validity.
-    let subject = fields.nth(4).map(|(_, subject)| subject).unwrap_or_default();
-    let extensions = fields.find(|(tag, _)| *tag == EXTENSIONS).map(|(_, found)| found).unwrap_or_default();
-    let alternative = dns_names(extensions);
-    if alternative.is_empty() { common_name(subject).into_iter().collect() } else { alternative }
+    let Ok(certificate) = Certificate::from_der(der) else { return Vec::new() };
+    let alternative = dns_names(&certificate);
+    if alternative.is_empty() { common_name(&certificate).into_iter().collect() } else { alternative }
 }
 
 /// Whether one of these names is this host, letters alike in either case. `*` stands for the whole first
@@ -47,57 +29,37 @@ pub fn is_named(names: &[String], host: &str) -> bool {
     })
 }
 
-fn dns_names(extensions: &[u8]) -> Vec<String> {
-    let Some((SEQUENCE, list, _)) = element(extensions) else { return Vec::new() };
-    let value = elements(list).find_map(|(_, extension)| {
-        let mut fields = elements(extension);
-        let is_it = fields.next() == Some((OBJECT_ID, ALTERNATIVE_NAMES));
-        // Behind an optional word on whether it is critical.
-        fields.filter(|_| is_it).find(|(tag, _)| *tag == OCTET_STRING).map(|(_, value)| value)
+fn dns_names(certificate: &Certificate) -> Vec<String> {
+    let Ok(Some((_, SubjectAltName(names)))) = certificate.tbs_certificate.get::<SubjectAltName>() else {
+        return Vec::new();
+    };
+    let dns = names.into_iter().filter_map(|name| match name {
+        GeneralName::DnsName(name) => text(name),
+        _ => None,
     });
-    let Some((SEQUENCE, names, _)) = value.and_then(element) else { return Vec::new() };
-    let dns = elements(names).filter(|(tag, _)| *tag == DNS_NAME);
-    dns.filter_map(|(_, name)| text(name)).take(NAMES_MAX).collect()
+    dns.take(NAMES_MAX).collect()
 }
 
 /// The last one, which is the most specific.
-fn common_name(subject: &[u8]) -> Option<String> {
-    let sets = elements(subject).filter(|(tag, _)| *tag == SET);
-    let attributes = sets.flat_map(|(_, set)| elements(set));
-    let common = attributes.filter_map(|(_, attribute)| {
-        let mut fields = elements(attribute);
-        let is_it = fields.next() == Some((OBJECT_ID, COMMON_NAME));
-        fields.next().filter(|(tag, _)| is_it && STRINGS.contains(tag)).map(|(_, value)| value)
-    });
-    common.last().and_then(text)
+fn common_name(certificate: &Certificate) -> Option<String> {
+    let sets = &certificate.tbs_certificate.subject.0;
+    let attributes = sets.iter().flat_map(|set| set.0.iter());
+    attributes.filter(|one| one.oid == COMMON_NAME).filter_map(|one| directory_string(&one.value)).last()
 }
 
-fn text(octets: &[u8]) -> Option<String> {
-    std::str::from_utf8(octets).ok().filter(|text| !text.is_empty()).map(str::to_owned)
+/// A string of a name, of the kinds that are ASCII where they name a host (RFC 5280, section 4.1.2.4).
+fn directory_string(value: &Any) -> Option<String> {
+    match value.tag() {
+        Tag::PrintableString => PrintableStringRef::try_from(value).ok().and_then(text),
+        Tag::Utf8String => Utf8StringRef::try_from(value).ok().and_then(text),
+        Tag::TeletexString => TeletexStringRef::try_from(value).ok().and_then(text),
+        Tag::Ia5String => Ia5StringRef::try_from(value).ok().and_then(text),
+        _ => None,
+    }
 }
 
-/// The elements of a list, up to the first that does not read.
-fn elements(mut octets: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
-    std::iter::from_fn(move || {
-        let (tag, content, rest) = element(octets)?;
-        octets = rest;
-        Some((tag, content))
-    })
-}
-
-/// The first element: tag, content, and what is behind it (X.690, sections 8.1 and 10.1).
-fn element(octets: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    let (&[tag, first], rest) = octets.split_first_chunk::<2>()?;
-    let (length, rest) = if first < 0x80 {
-        (usize::from(first), rest)
-    } else {
-        let (length, rest) = rest.split_at_checked(usize::from(first & 0x7F))?;
-        // Four octets count more than any certificate has.
-        let small = length.len() <= 4;
-        (small.then(|| length.iter().fold(0_usize, |sum, octet| sum << 8 | usize::from(*octet)))?, rest)
-    };
-    let (content, rest) = rest.split_at_checked(length)?;
-    Some((tag, content, rest))
+fn text(name: impl Display) -> Option<String> {
+    Some(name.to_string()).filter(|text| !text.is_empty())
 }
 
 #[cfg(test)]
