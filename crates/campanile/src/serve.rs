@@ -21,8 +21,10 @@ pub async fn run(options: crate::cli::Serve) -> Result<(), String> {
     let crate::cli::Serve { config: file, data, without_bus } = options;
     let empty_bus = if without_bus { EmptyBus::Taken } else { EmptyBus::Refused };
     crate::descriptors::raise();
-    let setup = read(file.clone(), data.clone()).await.map_err(|problems| problems.to_string())?;
-    let setup = setup.setup(&data)?;
+    let (config, found) = read(file.clone(), data.clone()).await.map_err(|problems| problems.to_string())?;
+    let mut warnings = ConfigWarnings::default();
+    warnings.log(found);
+    let setup = config.setup(&data)?;
     let (asking, mut asked) = mpsc::channel::<oneshot::Sender<Answer>>(RELOADS_MAX);
     let mut server = RunningServer::open_with(setup, Some(by_channel(asking)), empty_bus).await?;
     // Last of all: a start that fails must not have made a token.
@@ -46,13 +48,13 @@ pub async fn run(options: crate::cli::Serve) -> Result<(), String> {
             _ = signals.hangup.recv() => {
                 manager.reloading();
                 let store = server.store.clone();
-                let reloading = reload(&mut server, file.as_deref(), &data);
+                let reloading = reload(&mut server, &mut warnings, file.as_deref(), &data);
                 log_answer(&crate::audit_trail::noted_by_signal(store, reloading).await);
                 manager.ready();
             }
             Some(reply) = asked.recv() => {
                 manager.reloading();
-                let answer = reload(&mut server, file.as_deref(), &data).await;
+                let answer = reload(&mut server, &mut warnings, file.as_deref(), &data).await;
                 manager.ready();
                 log_answer(&answer);
                 let _ = reply.send(answer);
@@ -76,17 +78,27 @@ fn engine_probe(server: &RunningServer) -> impl FnMut() -> BoxFuture<'static, bo
 }
 
 /// Reads the config on a thread of its own: host names in it are looked up.
-async fn read(file: Option<PathBuf>, data: PathBuf) -> Result<Config, Problems> {
+async fn read(file: Option<PathBuf>, data: PathBuf) -> Result<(Config, Vec<String>), Problems> {
     let load = move || config::load_to_serve(file.as_deref(), &data);
     let (config, warnings) = tokio::task::spawn_blocking(load).await.unwrap_or_else(|error| {
         let mut problems = Problems::new(config::FILE);
         problems.add(Place::Nowhere, "", format!("cannot be read: {error}"));
         Err(problems)
     })?;
-    for warning in warnings {
-        tracing::warn!("{warning}");
+    Ok((config, warnings))
+}
+
+/// Warnings of the config that the log has: a reload says only what is new.
+#[derive(Default)]
+struct ConfigWarnings(Vec<String>);
+
+impl ConfigWarnings {
+    fn log(&mut self, found: Vec<String>) {
+        for warning in found.iter().filter(|warning| !self.0.contains(warning)) {
+            tracing::warn!("{warning}");
+        }
+        self.0 = found;
     }
-    Ok(config)
 }
 
 struct Signals {
@@ -120,9 +132,15 @@ fn by_channel(asking: mpsc::Sender<oneshot::Sender<Answer>>) -> doors::http::Rel
 }
 
 /// A bad file changes nothing and says why.
-async fn reload(server: &mut RunningServer, file: Option<&Path>, data: &Path) -> Answer {
-    let config =
+async fn reload(
+    server: &mut RunningServer,
+    warnings: &mut ConfigWarnings,
+    file: Option<&Path>,
+    data: &Path,
+) -> Answer {
+    let (config, found) =
         read(file.map(Path::to_owned), data.to_owned()).await.map_err(|problems| listed(&problems))?;
+    warnings.log(found);
     let setup = config.setup(data).map_err(|why| vec![problem("", &why)])?;
     server.apply(&setup).await.map_err(|why| vec![problem("", &why)])
 }

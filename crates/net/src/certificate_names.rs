@@ -44,7 +44,7 @@ fn dns_names(certificate: &Certificate) -> Vec<String> {
 fn common_name(certificate: &Certificate) -> Option<String> {
     let sets = &certificate.tbs_certificate.subject.0;
     let attributes = sets.iter().flat_map(|set| set.0.iter());
-    attributes.filter(|one| one.oid == COMMON_NAME).filter_map(|one| directory_string(&one.value)).last()
+    attributes.filter(|one| one.oid == COMMON_NAME).filter_map(|one| directory_string(&one.value)).next_back()
 }
 
 /// A string of a name, of the kinds that are ASCII where they name a host (RFC 5280, section 4.1.2.4).

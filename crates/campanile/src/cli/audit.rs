@@ -5,8 +5,8 @@ use super::client::{ApiClient, encoded};
 use super::{Failure, Outcome, print, table};
 use crate::config;
 use crate::setup::StoragePlace;
-use serde_json::{Value, json};
-use store::audit::{AuditVerdict, ChainHead};
+use serde_json::Value;
+use store::audit::ChainHead;
 
 /// Entries of a page at most.
 const PAGE_MAX: u64 = 1_000;
@@ -111,23 +111,7 @@ async fn offline(verify: &VerifyAudit, anchor: Option<ChainHead>) -> Result<Valu
     let verdict = store::audit::verify(&*store, &keys.audit(), anchor).await;
     let verdict = verdict.map_err(|error| Failure::Failed(error.to_string()))?;
     store.close().await.map_err(|error| Failure::Failed(error.to_string()))?;
-    Ok(view(&verdict))
-}
-
-/// As the API shows it.
-fn view(verdict: &AuditVerdict) -> Value {
-    json!({
-        "ok": verdict.holds(),
-        "links": verdict.links,
-        "first": verdict.first,
-        "head": verdict.head,
-        "fields": verdict.fields,
-        "erased": verdict.erased,
-        "dropped": verdict.dropped,
-        "anchor_found": verdict.anchor_found,
-        "problems": verdict.problems,
-        "problem_count": verdict.problem_count,
-    })
+    Ok(verdict.to_json())
 }
 
 /// For people.

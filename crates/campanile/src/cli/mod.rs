@@ -144,7 +144,10 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
         CliCommand::Bench(bench) => bench::run(&bench),
         CliCommand::Ledger(args::LedgerCommand::Audit(audit)) => ledger::audit(&audit),
         CliCommand::Ledger(args::LedgerCommand::Export(export)) => ledger::export(&export),
-        CliCommand::Migrate(migrate) => migrate::run(&migrate),
+        CliCommand::Migrate(migrate) => {
+            crate::data_folder::keep_private();
+            migrate::run(&migrate)
+        }
         CliCommand::Udp(udp) => udp::run(udp),
         CliCommand::Version(version) => said_version(&version),
     }

@@ -48,15 +48,16 @@ fn open_config(config: &Config, secrets: &SecretSources, file: &Path) -> Option<
     ))
 }
 
-/// Listening addresses without TLS, by their keys. Mail comes over the SMTP door from servers that would send
-/// it in the clear as well.
+/// Listening addresses without TLS, by their keys.
 fn doors(config: &Config) -> Vec<(&'static str, Option<SocketAddr>)> {
     let http = &config.http;
+    let smtp = config.smtp.as_ref().filter(|smtp| smtp.tls_cert.is_none());
     let smpp = config.smpp.as_ref().filter(|smpp| !smpp.tls_only);
     let topics = config.topics.as_ref().filter(|topics| !topics.tls_only);
     let diameter = config.diameter.as_ref().filter(|diameter| !diameter.tls_only);
     vec![
         ("http.listen", http.tls_cert.is_none().then_some(http.listen)),
+        ("smtp.listen", smtp.map(|smtp| smtp.listen)),
         ("smpp.listen", smpp.map(|smpp| smpp.listen)),
         ("topics.listen", topics.map(|topics| topics.listen)),
         ("diameter.listen", diameter.map(|diameter| diameter.listen)),
@@ -119,6 +120,7 @@ mod tests {
             ("[http]\nlisten = \"0.0.0.0:8080\"\n", &["http.listen"][..]),
             ("[http]\nlisten = \"[::]:8080\"\n", &["http.listen"]),
             ("[http]\nlisten = \"127.0.0.1:8080\"\n[smpp]\nlisten = \"127.9.9.9:2775\"\n", &[]),
+            ("[smtp]\ndomain = \"in.test\"\nlisten = \"0.0.0.0:25\"\n", &["smtp.listen"]),
             (
                 "[smpp]\nlisten = \"10.0.0.1:2775\"\n[topics]\nlisten = \"10.0.0.1:12345\"\n",
                 &["smpp.listen", "topics.listen"],

@@ -4,6 +4,7 @@
 use super::chain::{AuditKey, AuditLink, ChainHead, FIRST, Hash, SaltedField};
 use super::{Audit, GENESIS};
 use crate::StoreError;
+use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
 
 /// Links read at once.
@@ -39,6 +40,22 @@ impl AuditVerdict {
     /// Whether the chain holds, to its last link.
     pub fn holds(&self) -> bool {
         self.problem_count == 0
+    }
+
+    /// An object as API and command line show it: `ok`, and the fields by their names.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "ok": self.holds(),
+            "links": self.links,
+            "first": self.first,
+            "head": self.head,
+            "fields": self.fields,
+            "erased": self.erased,
+            "dropped": self.dropped,
+            "anchor_found": self.anchor_found,
+            "problems": self.problems,
+            "problem_count": self.problem_count,
+        })
     }
 }
 

@@ -138,16 +138,5 @@ async fn verify(State(app): State<App>, uri: Uri) -> HttpResult<Json<Value>> {
     };
     let anchor = query.one("head").map(|text| ChainHead::parse(text).ok_or_else(wrong)).transpose()?;
     let verdict = store::audit::verify(&*app.store, &app.audit.key, anchor).await?;
-    Ok(Json(json!({
-        "ok": verdict.holds(),
-        "links": verdict.links,
-        "first": verdict.first,
-        "head": verdict.head,
-        "fields": verdict.fields,
-        "erased": verdict.erased,
-        "dropped": verdict.dropped,
-        "anchor_found": verdict.anchor_found,
-        "problems": verdict.problems,
-        "problem_count": verdict.problem_count,
-    })))
+    Ok(Json(verdict.to_json()))
 }
