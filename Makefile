@@ -28,7 +28,7 @@ test-all:
 	cargo xtask test --all
 
 fuzz:
-	cargo xtask fuzz
+	cargo xtask fuzz $(ARGS)
 
 bench:
 	cargo build --profile perf -p campanile -p bench && "$${CARGO_TARGET_DIR:-target}/perf/campanile" bench $(ARGS)

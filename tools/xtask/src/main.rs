@@ -17,7 +17,7 @@ const USAGE: &str = "\
 usage: cargo xtask check
        cargo xtask test [--all | GROUP...]
        cargo xtask story PATTERN
-       cargo xtask fuzz
+       cargo xtask fuzz [LIBRARY...]
        cargo xtask tidy
        cargo xtask dictionary
        cargo xtask walks
@@ -26,7 +26,8 @@ usage: cargo xtask check
   test    the same and all other tests; dear groups of stories only after changes of what they depend on, or with
           --all. With names of groups: those alone
   story   builds the program and runs the stories whose path contains the pattern, with all they print
-  fuzz    all fuzz targets: ten minutes where the library has changed since they last ran so long, else two
+  fuzz    all fuzz targets, or those of some libraries: ten minutes where the library has changed since they last ran
+          so long, else two
   tidy    compares the crates' dependencies with the allowed edges, and checks lengths, bans, names and docstrings
   dictionary  compiles libs/diameter/dictionary into the library's tables
   walks   writes into docs/dev/walks.md the lines where its functions stand
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
         ["test", ref groups @ ..] if groups.iter().all(|name| !name.starts_with('-')) => {
             code(run::groups(groups))
         }
-        ["fuzz"] => code(run::fuzz()),
+        ["fuzz", ref libraries @ ..] => code(run::fuzz(libraries)),
         ["story", pattern] => code(run::story(pattern)),
         ["--help" | "-h" | "help"] => {
             print!("{USAGE}");

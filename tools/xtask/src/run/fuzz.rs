@@ -30,14 +30,19 @@ impl FuzzTarget {
     }
 }
 
-/// Fuzzes all targets, and puts on record those that ran ten minutes. False: something was found.
-pub fn fuzz() -> bool {
-    Run::new().ends(Run::fuzz)
+/// Fuzzes the targets of these libraries, or all, and puts on record those that ran ten minutes. False:
+/// something was found.
+pub fn fuzz(libraries: &[&str]) -> bool {
+    Run::new().ends(|run| run.fuzz(libraries))
 }
 
 impl Run {
-    fn fuzz(&mut self) -> Result<(), Failure> {
-        let targets = targets(&self.root).map_err(|error| format!("libs: {error}"))?;
+    fn fuzz(&mut self, libraries: &[&str]) -> Result<(), Failure> {
+        let mut targets = targets(&self.root).map_err(|error| format!("libs: {error}"))?;
+        if let Some(unknown) = libraries.iter().find(|name| !targets.iter().any(|one| one.library == **name)) {
+            return Err(format!("no library in libs/ has the name {unknown:?} and fuzz targets").into());
+        }
+        targets.retain(|one| libraries.is_empty() || libraries.contains(&one.library.as_str()));
         let mut record = FullRun::read(&self.root, full_run::FUZZ);
         let (changed, known): (Vec<_>, Vec<_>) = targets.into_iter().partition(|target| {
             record.changed(&self.root, &target.name(), &[target.folder().as_str()]).is_some()
