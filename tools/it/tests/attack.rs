@@ -2,6 +2,7 @@
 //! meanwhile an emergency goes out and is answered, and whoever comes from elsewhere is served.
 
 use crate::fixtures::{LATER, SOON, carrier_with, count, everybody_answers, number};
+use it::credit::cer;
 use it::{Caller, Server, Setup, eventually, free_port, platform, smpp_client, sms_route, wire};
 use serde_json::json;
 use std::net::Ipv4Addr;
@@ -22,6 +23,9 @@ const ROUND: u64 = 10;
 /// `/healthz` answers within this, at the best of some tries: others use this machine too.
 const HEALTH_MAX: Duration = Duration::from_secs(1);
 const HEALTH_TRIES: usize = 10;
+
+/// Result-Code 2001, mandatory: what a Diameter peer is told whose capabilities are taken (RFC 6733, 7.1.2).
+const SUCCESS: [u8; 12] = [0, 0, 1, 12, 0x40, 0, 0, 12, 0, 0, 0x07, 0xD1];
 
 /// What the attacker does once it has said its first octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,7 +159,7 @@ impl Way {
 }
 
 /// Answers of doors to somebody from elsewhere.
-async fn others_are_served(doors: Doors, token: &str) {
+async fn others_are_served(doors: Doors, token: &str, gateway: &str) {
     let mut mail = Caller::connect(OTHER, doors.smtp).await.unwrap();
     mail.hear(b"\r\n").await.unwrap();
     assert!(mail.ask(b"NOOP\r\n", b"\r\n").await.unwrap().starts_with("250"));
@@ -165,6 +169,12 @@ async fn others_are_served(doors: Doors, token: &str) {
     let mut display = Caller::connect(OTHER, doors.topics).await.unwrap();
     assert_eq!(display.ask(format!("AUTH@{token}\0").as_bytes(), b"\0").await.unwrap(), "OK\0");
     assert_eq!(display.ask(b"COUNT@board\0", b"\0").await.unwrap(), "0\0");
+    let mut charged = Caller::connect(OTHER, doors.diameter).await.unwrap();
+    charged.say(&cer(gateway).octets()).await.unwrap();
+    let head = charged.hear_octets(20).await.unwrap();
+    let octets = u32::from_be_bytes([0, head[1], head[2], head[3]]) as usize;
+    let answer = charged.hear_octets(octets - 20).await.unwrap();
+    assert!(answer.windows(SUCCESS.len()).any(|found| found == SUCCESS), "{answer:?}");
 }
 
 /// The best of some tries.
@@ -205,7 +215,7 @@ async fn an_emergency_goes_out_and_is_answered_while_one_address_attacks_every_d
     let api = server.api();
 
     // From where a name signed in before, nobody's guesses shut it out.
-    others_are_served(doors, server.token()).await;
+    others_are_served(doors, server.token(), "before.client.test").await;
     let ways = doors.ways();
     let mut attack = tokio::task::JoinSet::new();
     for way in ways.iter().flat_map(|way| std::iter::repeat_n(way, WIDTH)) {
@@ -221,7 +231,7 @@ async fn an_emergency_goes_out_and_is_answered_while_one_address_attacks_every_d
     api.until(&id, "it is answered", SOON, |report| count(report, "answered") == 1).await;
     let health = health_takes(http).await;
     assert!(health < HEALTH_MAX, "/healthz took {health:?}");
-    others_are_served(doors, server.token()).await;
+    others_are_served(doors, server.token(), "meanwhile.client.test").await;
     one_more_round(&ways).await;
     attack.shutdown().await;
     assert!(server.is_alive());
