@@ -93,7 +93,8 @@ impl FirstToken {
 impl RunningServer {
     /// Makes the first admin token, if there is none. `tell` gets it before it is on record. Of several
     /// processes the leading one does it; one that follows does when it comes to lead. A server without an
-    /// admin token runs, for platforms and their doors need none; its log and its answers say how to make one.
+    /// admin token runs, for platforms and their doors need none; its log and its answers say how to make
+    /// one.
     ///
     /// # Errors
     /// The store's, in words.

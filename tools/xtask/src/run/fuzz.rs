@@ -39,7 +39,8 @@ pub fn fuzz(libraries: &[&str]) -> bool {
 impl Run {
     fn fuzz(&mut self, libraries: &[&str]) -> Result<(), Failure> {
         let mut targets = targets(&self.root).map_err(|error| format!("libs: {error}"))?;
-        if let Some(unknown) = libraries.iter().find(|name| !targets.iter().any(|one| one.library == **name)) {
+        if let Some(unknown) = libraries.iter().find(|name| !targets.iter().any(|one| one.library == **name))
+        {
             return Err(format!("no library in libs/ has the name {unknown:?} and fuzz targets"));
         }
         targets.retain(|one| libraries.is_empty() || libraries.contains(&one.library.as_str()));

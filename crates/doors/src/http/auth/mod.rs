@@ -297,8 +297,8 @@ pub(crate) async fn caller_of_secret(
     Ok(Caller::new(token))
 }
 
-/// The token with this hash. While the first one is coming, it may have been printed just now and be on record
-/// in a moment.
+/// The token with this hash. While the first one is coming, it may have been printed just now and be on
+/// record in a moment.
 async fn find_or_await(app: &App, hash: [u8; 32]) -> Result<Option<Arc<Token>>, StoreError> {
     let begun = Instant::now();
     loop {
