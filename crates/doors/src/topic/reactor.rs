@@ -4,7 +4,7 @@ use super::TopicToken;
 use super::batch::TopicConnection;
 use super::door::TopicDoorState;
 use super::machine::Conversation;
-use super::threads::{self, LAST_READS, LAST_WORDS, READ_OCTETS};
+use super::threads::{self, LAST_READS, LAST_WORDS, READ_OCTETS, TAKES_WITHIN};
 use net::Stream;
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -160,6 +160,10 @@ async fn write(stream: &mut Stream, connection: &mut TopicConnection, stall: Dur
     at_once?;
     if machine.poll_transmit().is_empty() {
         return Ok(());
+    }
+    // A fresh socket says only after a moment that it takes octets: that is no client who does not read.
+    if let Ok(written) = timeout(TAKES_WITHIN, write_slowly(stream, machine, stall)).await {
+        return written;
     }
     connection.place.set_waiting();
     let written = tokio::select! {

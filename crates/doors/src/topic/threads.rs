@@ -23,6 +23,9 @@ pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 /// And so many reads at most.
 pub(super) const LAST_READS: usize = 16;
 
+/// A client that has not taken what it is sent after so long is one that does not read.
+pub(super) const TAKES_WITHIN: Duration = Duration::from_millis(100);
+
 /// Handle of the door on a thread's connection while the thread waits for its client.
 pub(super) struct ThreadHandle {
     stream: TcpStream,
@@ -67,7 +70,7 @@ impl ThreadHandle {
 pub(super) fn start(door: &Arc<TopicDoorState>, stream: TcpStream, connection: TopicConnection) {
     let ready = stream
         .set_nonblocking(false)
-        .and_then(|()| stream.set_write_timeout(Some(door.config.write_stall)))
+        .and_then(|()| stream.set_write_timeout(Some(door.config.write_stall.min(TAKES_WITHIN))))
         .and_then(|()| stream.try_clone());
     let Ok(twin) = ready else { return };
     let handle = Arc::new(ThreadHandle {
@@ -136,9 +139,7 @@ fn run(
             if output.is_empty() {
                 break;
             }
-            connection.set_reading(false);
-            stream.write_all(output)?;
-            connection.set_reading(true);
+            write(stream, connection, output, door.config.write_stall)?;
             let written = output.len();
             connection.machine.handle_sent(written);
         }
@@ -151,6 +152,38 @@ fn run(
         handle.note(connection.token());
         handle.due_ms.store(door.due_ms(connection.machine.poll_timeout()), Ordering::Relaxed);
     }
+}
+
+/// Writes all of the output. A client that does not take it for a moment keeps no place of its own until it
+/// does, and one that takes nothing for `stall` is given up.
+fn write(
+    mut stream: &TcpStream,
+    connection: &TopicConnection,
+    mut output: &[u8],
+    stall: Duration,
+) -> io::Result<()> {
+    let mut stalled = None;
+    while !output.is_empty() {
+        match stream.write(output) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                output = &output[written..];
+                if stalled.take().is_some() {
+                    connection.set_reading(true);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                connection.set_reading(false);
+                let since = *stalled.get_or_insert_with(Instant::now);
+                if since.elapsed() >= stall.saturating_sub(TAKES_WITHIN) {
+                    return Err(error);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Closes in order, so that the last reply arrives.
