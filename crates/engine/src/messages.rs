@@ -286,7 +286,7 @@ fn find(
 }
 
 /// A delivery that has no row is as the roster made it.
-fn untouched(alert: AlertNo, endpoint: EndpointNo, entry: &RosterEntry) -> Delivery {
+pub(crate) fn untouched(alert: AlertNo, endpoint: EndpointNo, entry: &RosterEntry) -> Delivery {
     let (state, reason) = match entry.excluded {
         Some(reason) => (DeliveryState::Excluded, reason),
         None => (DeliveryState::Planned, Reason::None),

@@ -4,11 +4,10 @@ use super::Privacy;
 use super::erase::{aside, each_block};
 use super::person::ForgottenPerson;
 use crate::api::{DeliveryView, EngineError};
+use crate::messages::untouched;
 use crate::report::{headline, rfc3339};
 use crate::run::{ActorCommand, DeliveryPage, delivery_view, store_error};
-use records::{
-    Alert, AlertNo, Delivery, DeliveryState, EndpointNo, Reason, RosterBlock, RosterEntry, ShortText,
-};
+use records::{Alert, AlertNo, EndpointNo, RosterBlock, RosterEntry, ShortText};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -213,30 +212,7 @@ impl Privacy {
             None => self.engine.store().deliveries_from(no, endpoint, None, 1).await.map_err(store_error)?,
         };
         let row = rows.into_iter().find(|row| row.endpoint == endpoint);
-        Ok(delivery_view(&row.unwrap_or_else(|| fresh(no, endpoint, entry)), entry))
-    }
-}
-
-/// A delivery without a row: as the roster made it.
-fn fresh(alert: AlertNo, endpoint: EndpointNo, entry: &RosterEntry) -> Delivery {
-    let excluded = entry.excluded.is_some();
-    Delivery {
-        alert,
-        endpoint,
-        state: if excluded { DeliveryState::Excluded } else { DeliveryState::Planned },
-        attempts: 0,
-        last_attempt: 0,
-        parts: 0,
-        parts_accepted: 0,
-        parts_delivered: 0,
-        route: None,
-        reason: entry.excluded.unwrap_or(Reason::None),
-        detail: String::new(),
-        submitted: None,
-        accepted: None,
-        delivered: None,
-        due: None,
-        answer: None,
+        Ok(delivery_view(&row.unwrap_or_else(|| untouched(no, endpoint, entry)), entry))
     }
 }
 
