@@ -9,7 +9,7 @@
 //! expression  = operand *( "|" filter )
 //! operand     = name / string                       ; a string is how "{{" itself is written
 //! filter      = "default(" string ")" / "truncate(" 1*DIGIT ")" / "upper" / "lower" / "capitalize" / "title" / "trim"
-//! string      = DQUOTE *( char / "\" char ) DQUOTE / "'" … "'"
+//! string      = DQUOTE *( char / "\" char ) DQUOTE / "'" … "'" / typographic quotes of any language
 //! ```
 
 mod error;

@@ -92,7 +92,7 @@ impl<'a> Scanner<'a> {
     /// Letters, digits, `_ - . ` and single blanks inside: the headings of a table of people.
     fn name(&mut self) -> Result<&'a str, TextFault> {
         let end = self.rest.find(['|', '}', '{', '"']).unwrap_or(self.rest.len());
-        let name = self.rest[..end].trim_end();
+        let name = self.rest[..end].trim_end_matches(is_blank);
         let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ') || is_mark(c);
         if name.is_empty()
             || !name.chars().all(is_of_name)
@@ -156,11 +156,12 @@ impl<'a> Scanner<'a> {
 
     /// A text in quotes, if one stands here; a quote or backslash in it stands behind a backslash.
     fn string(&mut self) -> Result<Option<String>, TextFault> {
-        let Some(quote) = self.rest.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
+        let Some(quote) = self.rest.chars().next().filter(|c| !closing(*c).is_empty()) else {
             return Ok(None);
         };
         let mut text = String::new();
-        let mut characters = self.rest[1..].char_indices();
+        let inside = &self.rest[quote.len_utf8()..];
+        let mut characters = inside.char_indices();
         while let Some((at, character)) = characters.next() {
             let character = match character {
                 '\\' => match characters.next() {
@@ -168,8 +169,8 @@ impl<'a> Scanner<'a> {
                     Some((_, escaped)) => escaped,
                     None => break,
                 },
-                end if end == quote => {
-                    self.rest = &self.rest[1 + at + 1..];
+                end if closing(quote).contains(&end) => {
+                    self.rest = &inside[at + end.len_utf8()..];
                     return Ok(Some(text));
                 }
                 other => other,
@@ -189,7 +190,28 @@ impl<'a> Scanner<'a> {
     }
 
     fn skip_blanks(&mut self) {
-        self.rest = self.rest.trim_start();
+        self.rest = self.rest.trim_start_matches(is_blank);
+    }
+}
+
+/// A blank, or a mark without a shape that copying left there.
+fn is_blank(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(c, '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}'
+            | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// The quotes that end a text which begins with this one; none if it is no quote. Word processors put a
+/// language's own quotes in place of those that were typed.
+fn closing(quote: char) -> &'static [char] {
+    match quote {
+        '"' => &['"'],
+        '\'' => &['\''],
+        '\u{201c}'..='\u{201f}' => &['\u{201c}', '\u{201d}', '\u{201f}'],
+        '\u{2018}'..='\u{201b}' => &['\u{2018}', '\u{2019}', '\u{201b}'],
+        '\u{ab}' => &['\u{bb}'],
+        '\u{bb}' => &['\u{ab}', '\u{bb}'],
+        _ => &[],
     }
 }
 

@@ -37,6 +37,13 @@ fn placeholders_are_filled_from_the_values() {
         ("{{ \"a\\\"b\\\\\" }}", "a\"b\\", false),
         ("{{ \"}}\" }}", "}}", false),
         ("{{name}}{{name}}", "Anna ÖbergAnna Öberg", false),
+        ("{{\u{200b}name\u{feff}}}, {{\u{a0}ward\u{a0}}}", "Anna Öberg, 7", false),
+        (
+            "{{nothing|default(“you”)}} {{nothing|default(”all”)}} {{nothing|default(„alle“)}} {{nothing|default(«tous»)}}",
+            "you all alle tous",
+            false,
+        ),
+        ("{{ “a ‘b’ c” }}", "a ‘b’ c", false),
         ("", "", false),
     ] {
         assert_eq!(filled(text, Escape::Plain), Ok((expected.to_owned(), has_gap)), "{text}");
@@ -134,6 +141,45 @@ proptest! {
             prop_assert!(filled.text.len() <= FILLED_OCTETS_MAX);
             let missing = text.needed().into_iter().any(|name| value_of(name).unwrap_or("").is_empty());
             prop_assert!(filled.has_gap || !missing, "a needed name without a value leaves a gap");
+        }
+    }
+
+    #[test]
+    fn whatever_stands_around_a_placeholder_changes_nothing_of_it(
+        before in ".{0,12}",
+        behind in ".{0,12}",
+        blanks in "[ \u{a0}\u{200b}\u{feff}\u{2060}]{0,3}",
+        name in prop::sample::select(vec!["name", "ward", "Room number", "empty", "nothing"]),
+        filters in prop::sample::select(vec!["", "|upper", "|default('x')", "|trim|truncate(2)"]),
+    ) {
+        // Of three braces in a row the first two begin the placeholder.
+        prop_assume!(!before.ends_with('{'));
+        let placeholder = format!("{{{{{name}{filters}}}}}");
+        let (alone, has_gap) = filled(&placeholder, Escape::Plain).unwrap();
+        let around = format!("{}{{{{{blanks}{name}{blanks}{filters}}}}}{}", literal(&before), literal(&behind));
+        prop_assert_eq!(filled(&around, Escape::Plain), Ok((format!("{before}{alone}{behind}"), has_gap)));
+        let text = Text::parse(&around).unwrap();
+        prop_assert_eq!(text.names().collect::<Vec<_>>(), [name]);
+    }
+
+    #[test]
+    fn no_text_is_both_a_placeholder_and_words(
+        parts in prop::collection::vec(prop_oneof![
+            Just("{{".to_owned()), Just("}}".to_owned()), Just("name".to_owned()), Just("ward".to_owned()), "[a-z {}|\"']{0,3}",
+        ], 0..10),
+    ) {
+        let written = parts.concat();
+        if let Ok(text) = Text::parse(&written) {
+            // What names nobody says the same to all; what names somebody has as many marks as names at
+            // least.
+            let names = text.names().count();
+            prop_assert!(names <= written.matches("{{").count());
+            let (a, b) = (text.fill(Escape::Plain, |_| Some("A")).unwrap(), text.fill(Escape::Plain, |_| Some("B")).unwrap());
+            prop_assert_eq!(text.is_personal(), a != b, "{}", written);
+            prop_assert_eq!(text.is_personal(), names > 0);
+            if !Text::has_marks(&written) {
+                prop_assert_eq!(a.text, written);
+            }
         }
     }
 

@@ -21,8 +21,11 @@ const fn field(name: &'static str, octets_max: usize, status: Status) -> Field {
 
 /// `system_id` of bind, bind_resp and outbind.
 pub const SYSTEM_ID: Field = field("system_id", 16, Status::RINVSYSID);
-/// `password` of bind and outbind.
-pub const PASSWORD: Field = field("password", 9, Status::RINVPASWD);
+/// `password` of bind and outbind. The specification has 9 octets; carriers hand out longer ones, with which
+/// their SMSCs expect to be bound.
+pub const PASSWORD: Field = field("password", 65, Status::RINVPASWD);
+/// Octets of a `password` by the specification (3.4 §5.2.2), without its NUL.
+pub const PASSWORD_SPECIFIED_OCTETS: usize = 8;
 /// `system_type` of bind.
 pub const SYSTEM_TYPE: Field = field("system_type", 13, Status::RINVSYSTYP);
 /// `address_range` of bind.

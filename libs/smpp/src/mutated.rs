@@ -55,6 +55,26 @@ fn tlvs_survive_mutated_input_and_come_back_as_they_were() {
 }
 
 #[test]
+fn what_is_taken_of_a_carriers_parameters_is_taken_again_as_it_is() {
+    // The reserved tag 0 with whole parameters inside its value, and an octet behind it.
+    let found = [0, 0, 0, 7, 0, 1, 0, 0, 0, 0, 0, 1];
+    assert!(Tlvs::parse_whole(&found).is_empty());
+    let mut random = Random(0x5EED_0012);
+    for round in 0..ROUNDS {
+        let mut bytes = vec![0; random.below(5)];
+        for _ in 0..random.below(4) {
+            bytes.extend_from_slice(&[0, random.below(4) as u8, 0, random.below(4) as u8]);
+            bytes.extend(std::iter::repeat_n(random.below(2) as u8, random.below(5)));
+        }
+        if !bytes.is_empty() {
+            mutate(&mut bytes, &mut random);
+        }
+        let once = Tlvs::parse_whole(&bytes);
+        assert_eq!(Tlvs::parse_whole(once.as_bytes()), once, "round {round}: {bytes:?}");
+    }
+}
+
+#[test]
 fn times_survive_mutated_input_and_come_back_as_they_were() {
     let mut random = Random(0x5EED_0011);
     let mut accepted = 0;

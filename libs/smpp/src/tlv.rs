@@ -8,6 +8,8 @@ use std::fmt;
 
 /// Octets of a TLV before its value: tag and length.
 const TLV_HEADER_OCTETS: usize = 4;
+/// NULs in front of TLVs that [`Tlvs::parse_whole`] leaves out: fewer than a parameter's tag and length.
+const STRAY_OCTETS_MAX: usize = 3;
 
 /// The tag of an optional parameter. Any value is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -127,6 +129,11 @@ pub struct Tlv<'a> {
     pub value: &'a [u8],
 }
 
+/// Whether it begins with the tag 0, which no parameter has (3.4 §5.3.2).
+fn is_reserved(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0, 0])
+}
+
 /// The optional part of a body: known to be well formed, read on demand, in the order it came.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tlvs<'a> {
@@ -153,6 +160,28 @@ impl<'a> Tlvs<'a> {
             rest = after;
         }
         Ok(Tlvs { bytes })
+    }
+
+    /// The TLVs in `bytes` as far as they are whole, for messages of carriers: some put octets behind a
+    /// message that are no parameters, and refusing a receipt over them would lose it. Up to
+    /// [`STRAY_OCTETS_MAX`] NULs in front of whole TLVs are left out, and whatever follows the last whole
+    /// one. What begins with the reserved tag 0 is none, so that its octets are read the same wherever they
+    /// are passed on.
+    #[must_use]
+    pub fn parse_whole(bytes: &'a [u8]) -> Self {
+        let nuls = bytes.iter().take(STRAY_OCTETS_MAX).take_while(|octet| **octet == 0).count();
+        let whole = (0..=nuls).filter_map(|stray| Tlvs::parse(&bytes[stray..]).ok());
+        if let Some(tlvs) = whole.into_iter().find(|tlvs| !tlvs.is_empty() && !is_reserved(tlvs.bytes)) {
+            return tlvs;
+        }
+        if is_reserved(bytes) {
+            return Tlvs::NONE;
+        }
+        let mut rest = bytes;
+        while let Some((_, after)) = split_first(rest) {
+            rest = after;
+        }
+        Tlvs { bytes: &bytes[..bytes.len() - rest.len()] }
     }
 
     /// The octets as they go on the wire.

@@ -91,6 +91,11 @@ impl<'a> BodyReader<'a> {
         Tlvs::parse(self.rest)
     }
 
+    /// What is left of a carrier's body, as TLVs as far as it is some: see [`Tlvs::parse_whole`].
+    pub(crate) fn whole_tlvs(self) -> Tlvs<'a> {
+        Tlvs::parse_whole(self.rest)
+    }
+
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }

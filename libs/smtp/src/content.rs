@@ -55,17 +55,40 @@ pub struct DataReader {
     /// A CR or LF stood alone. Other servers may take it for a line end, and then for the end of the message.
     pub has_bare_line_end: bool,
     octets_max: usize,
+    kept_max: usize,
+    /// Octets so far, without the stuffed dots, also of what was not kept.
+    read: usize,
+    /// Octets of the lines at the end that are nothing but base64.
+    encoded: usize,
+    is_full: bool,
+    /// A piece of the line came before this one.
+    in_line: bool,
     line_start: bool,
 }
+
+/// Octets that are kept of one run of lines in base64 (RFC 2045, 6.8): of a picture or another file. The rest
+/// of it is left out, so that a text behind it is read too.
+pub const ENCODED_KEPT_MAX: usize = 256 * 1024;
 
 impl DataReader {
     /// A reader that keeps at most `octets_max` octets of a message, CRLF of its last line included.
     pub fn new(octets_max: usize) -> DataReader {
+        DataReader::keeping(octets_max, octets_max)
+    }
+
+    /// A reader of messages of at most `octets_max` octets, that keeps `kept_max` of them at most: the
+    /// beginning, less what is over [`ENCODED_KEPT_MAX`] of each run of lines in base64.
+    pub fn keeping(octets_max: usize, kept_max: usize) -> DataReader {
         DataReader {
             octets: Vec::new(),
             too_large: false,
             has_bare_line_end: false,
             octets_max,
+            kept_max,
+            read: 0,
+            encoded: 0,
+            is_full: false,
+            in_line: false,
             line_start: true,
         }
     }
@@ -104,13 +127,34 @@ impl DataReader {
     }
 
     fn keep(&mut self, piece: &[u8]) {
-        if self.too_large || self.octets.len() + piece.len() > self.octets_max {
+        // Nothing of a line is no end of a run.
+        if piece.is_empty() {
+            return;
+        }
+        self.read += piece.len();
+        if self.too_large || self.read > self.octets_max {
             self.too_large = true;
             self.octets = Vec::new();
-        } else {
+            return;
+        }
+        let ends_line = std::mem::replace(&mut self.in_line, !piece.ends_with(b"\r\n")) && piece == b"\r\n";
+        self.encoded = if ends_line || is_encoded(piece) { self.encoded } else { 0 };
+        self.encoded += if self.encoded > 0 || is_encoded(piece) { piece.len() } else { 0 };
+        if self.encoded > ENCODED_KEPT_MAX {
+            return;
+        }
+        self.is_full |= self.octets.len() + piece.len() > self.kept_max;
+        if !self.is_full {
             self.octets.extend_from_slice(piece);
         }
     }
+}
+
+/// A line, or a part of one, of nothing but base64. An empty line ends a run of them.
+fn is_encoded(piece: &[u8]) -> bool {
+    let line = piece.strip_suffix(b"\r\n").unwrap_or(piece);
+    let is_digit = |octet: &u8| octet.is_ascii_alphanumeric() || matches!(octet, b'+' | b'/' | b'=');
+    !line.is_empty() && line.iter().all(is_digit)
 }
 
 #[cfg(test)]
@@ -212,6 +256,36 @@ mod tests {
                 assert_eq!(reader.has_bare_line_end, expected, "{text:?} in {piece}");
             }
         }
+    }
+
+    #[test]
+    fn a_text_before_or_behind_a_large_file_is_kept_and_the_file_is_cut() {
+        let file = [&b"A".repeat(76)[..], b"\r\n"].concat();
+        for piece in [1, 50, 1_000_000] {
+            let mut reader = DataReader::keeping(8 * 1024 * 1024, 512 * 1024);
+            let mut wire = b"before\r\n\r\n".to_vec();
+            (0..20_000).for_each(|_| wire.extend_from_slice(&file));
+            wire.extend_from_slice(b"--b\r\n\r\nbehind it\r\n.\r\n");
+            let (mut from, mut until) = (0, 0);
+            loop {
+                match reader.take(&wire[from..until]) {
+                    Some((_, true)) => break,
+                    Some((taken, false)) => from += taken,
+                    None => until = (until + piece).min(wire.len()),
+                }
+            }
+            assert!(
+                reader.octets.starts_with(b"before\r\n") && reader.octets.ends_with(b"\r\nbehind it\r\n")
+            );
+            assert!(!reader.too_large && reader.octets.len() < ENCODED_KEPT_MAX + 100, "{piece}");
+        }
+        // What is no file is kept from its beginning.
+        let mut reader = DataReader::keeping(1_000_000, 1_000);
+        let line = [&b"some words ".repeat(10)[..], b"\r\n"].concat();
+        for _ in 0..100 {
+            assert_eq!(reader.take(&line), Some((line.len(), false)));
+        }
+        assert!(!reader.too_large && (800..=1_000).contains(&reader.octets.len()));
     }
 
     #[test]

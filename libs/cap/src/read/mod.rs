@@ -65,6 +65,8 @@ pub enum ReadError {
     TooManyVertices,
     /// Over [`SHAPES_MAX`].
     TooManyShapes,
+    /// Over [`ALERTS_MAX`].
+    TooManyAlerts,
     /// No well-formed XML: the parser's words.
     Malformed(String),
     /// XML without an alert, or an alert without any element of CAP.
@@ -90,6 +92,7 @@ impl ReadError {
             ReadError::TooManyElements => "too-many-elements",
             ReadError::TooManyVertices => "too-many-vertices",
             ReadError::TooManyShapes => "too-many-shapes",
+            ReadError::TooManyAlerts => "too-many-alerts",
             ReadError::Malformed(_) => "malformed",
             ReadError::NothingRecognized => "nothing-recognized",
             ReadError::At { refusal, .. } => refusal.code(),
@@ -118,6 +121,9 @@ impl fmt::Display for ReadError {
                 write!(f, "more than {VERTICES_MAX} vertices in all polygons together")
             }
             ReadError::TooManyShapes => write!(f, "more than {SHAPES_MAX} polygons and circles together"),
+            ReadError::TooManyAlerts => {
+                write!(f, "more than {ALERTS_MAX} alerts; send them in several documents")
+            }
             ReadError::Malformed(what) => write!(f, "not well-formed XML: {what}"),
             ReadError::NothingRecognized => {
                 f.write_str("no CAP alert in it: the root element must be `alert`")
@@ -150,21 +156,42 @@ pub fn read(octets: &[u8]) -> Result<ParsedAlert, ReadError> {
 /// # Errors
 /// What [`ReadError`] lists; everything else is read as well as it can be and listed.
 pub fn read_all(octets: &[u8]) -> Result<Vec<ParsedAlert>, ReadError> {
+    read_all_as(octets, None)
+}
+
+/// The same of a document whose transport says how it is encoded: the `charset` of a Content-Type. A byte
+/// order mark outranks it; it outranks the document's own declaration.
+///
+/// # Errors
+/// Those of [`read_all`].
+pub fn read_all_as(octets: &[u8], charset: Option<&str>) -> Result<Vec<ParsedAlert>, ReadError> {
     if octets.len() > DOCUMENT_OCTETS_MAX {
         return Err(ReadError::TooLarge { octets: octets.len() });
     }
-    let decoded = decode::decode(octets)?;
+    let decoded = decode::decode(octets, charset)?;
     let root = tree::parse(&decoded.text)?;
     let mut alerts = Vec::new();
     find_alerts(&root, &mut alerts);
+    if alerts.len() > ALERTS_MAX {
+        return Err(ReadError::TooManyAlerts);
+    }
     let mut budget = values::Budget::default();
     let mut readings = Vec::new();
-    for alert in alerts.into_iter().take(ALERTS_MAX) {
+    for alert in alerts {
         if let Some(reading) = read_element(alert, &root, decoded.foreign, &mut budget)? {
             readings.push(reading);
         }
     }
     if readings.is_empty() { Err(ReadError::NothingRecognized) } else { Ok(readings) }
+}
+
+/// The document's text in UTF-8, as it is kept: decoded as [`read_all_as`] does, and with a declaration that
+/// names UTF-8 if it named another encoding.
+///
+/// # Errors
+/// [`ReadError::Encoding`].
+pub fn utf8_text(octets: &[u8], charset: Option<&str>) -> Result<String, ReadError> {
+    decode::as_utf8(octets, charset)
 }
 
 /// Alerts at any depth (which is bounded), but not inside each other.

@@ -34,6 +34,11 @@ pub(super) fn alert(alert: &Alert) -> Checked {
         }
     }
     breaches(path, rules::of_header(alert))?;
+    infos(alert)
+}
+
+/// The infos alone.
+pub(super) fn infos(alert: &Alert) -> Checked {
     for (index, info) in alert.infos.iter().enumerate() {
         self::info(&format!("alert/info[{}]", index + 1), info, alert)?;
     }

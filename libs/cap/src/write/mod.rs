@@ -1,6 +1,9 @@
 //! Writes CAP 1.2 that breaks no rule, or names the element that would.
 
 mod check;
+mod mend;
+#[cfg(test)]
+mod mend_tests;
 #[cfg(test)]
 mod tests;
 
@@ -8,6 +11,7 @@ use std::fmt;
 
 use crate::alert::{Alert, Area, Info, LANGUAGE_DEFAULT, NamedValue, Resource};
 use crate::problem::Rule;
+use crate::time::Timestamp;
 
 const NAMESPACE: &str = "urn:oasis:names:tc:emergency:cap:1.2";
 
@@ -37,9 +41,30 @@ impl std::error::Error for WriteError {}
 /// The first element that would break a rule of the schema or of the standard's text.
 pub fn write(alert: &Alert) -> Result<Vec<u8>, WriteError> {
     check::alert(alert)?;
+    Ok(written(alert))
+}
+
+fn written(alert: &Alert) -> Vec<u8> {
     let mut xml = Xml { text: String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"), depth: 0 };
     xml.alert(alert);
-    Ok(xml.text.into_bytes())
+    xml.text.into_bytes()
+}
+
+/// Writes a message as it came, mended where the schema wants it: an empty parameter is left out, a file
+/// without a type gets that of its name, what is required and missing is "not stated". `received` stands for
+/// the time of a message that names none. Identifier, sender, time, scope, codes and words stay.
+///
+/// # Errors
+/// The first element that breaks a rule though it was mended. A Cancel that refers to nothing is written.
+pub fn write_mended(alert: &Alert, received: Timestamp) -> Result<Vec<u8>, WriteError> {
+    let alert = mend::mended(alert, received);
+    let unreferenced = alert.references.is_empty();
+    check::alert(&alert).or_else(|error| {
+        // The schema lets it pass, and the rest was checked before or is below.
+        let is_bare_cancel = unreferenced && error.path == "alert/references";
+        if is_bare_cancel { check::infos(&alert) } else { Err(error) }
+    })?;
+    Ok(written(&alert))
 }
 
 struct Xml {

@@ -27,6 +27,18 @@ use crate::result_code;
 use std::error::Error;
 use std::fmt;
 
+/// How closely a message is held to the standard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strictness {
+    /// To the letter.
+    #[default]
+    Strict,
+    /// Passed over, since there are gateways that send it: an AVP with the `V` bit and the vendor 0, which is
+    /// read as the IETF's; several Vendor-Ids in Vendor-Specific-Application-Id (RFC 3588 allowed them);
+    /// unknown AVPs with the `M` bit within Service-Information of 3GPP, whose releases add some.
+    Lenient,
+}
+
 /// AVPs in one message, those in groups included. More are refused with 5012.
 pub const AVPS_MAX: u32 = 4_096;
 /// Members of the longest grammar that may occur: what must not has its slots behind them, and no position.
@@ -221,8 +233,17 @@ impl<'a> Iterator for All<'a> {
 /// # Errors
 /// What is wrong first, with the result code to answer.
 pub fn check<'a>(message: &Message<'a>) -> Result<Found<'a>, Fault> {
+    check_as(message, Strictness::Strict)
+}
+
+/// The same, held to the standard so closely.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_as<'a>(message: &Message<'a>, strictness: Strictness) -> Result<Found<'a>, Fault> {
     let mut found = Found::nothing_yet(message)?;
-    found.walk()?;
+    found.walk_avps(strictness)?;
+    found.complete_but(None)?;
     Ok(found)
 }
 
@@ -243,12 +264,6 @@ impl<'a> Found<'a> {
         Ok(Found { message: *message, grammar, seen: 0, first: [0; PLACES_MAX], last: [0; PLACES_MAX] })
     }
 
-    /// Checks the message, and finds.
-    pub(crate) fn walk(&mut self) -> Result<(), Fault> {
-        self.walk_avps()?;
-        self.complete_but(None)
-    }
-
     /// Whether all that must be there was found, but for the AVP of this name.
     pub(crate) fn complete_but(&self, excused: Option<AvpName>) -> Result<(), Fault> {
         let slot = excused.map(|name| self.grammar.slot(dictionary::number(name)));
@@ -257,8 +272,8 @@ impl<'a> Found<'a> {
     }
 
     /// Checks what is there, and finds; what is missing [`Found::complete_but`] tells.
-    pub(crate) fn walk_avps(&mut self) -> Result<(), Fault> {
-        let mut walk = Walk { message: self.message, avps: 0 };
+    pub(crate) fn walk_avps(&mut self, strictness: Strictness) -> Result<(), Fault> {
+        let mut walk = Walk::new(self.message, strictness);
         let mut avps = self.message.avps();
         while let Some((avp, position)) = walk.step(&mut avps)? {
             let Some((number, rule)) = walk.known(&avp, position)? else { continue };
@@ -287,7 +302,7 @@ const fn copy(result_code: u32, position: u32) -> Fault {
 /// Whether a known AVP keeps its own rules, whatever stands around it.
 fn is_sound<'a>(message: &Message<'a>, avp: &Avp<'a>) -> bool {
     let position = message.position(avp);
-    let mut walk = Walk { message: *message, avps: 0 };
+    let mut walk = Walk::new(*message, Strictness::Strict);
     match walk.known(avp, position) {
         Ok(Some((_, rule))) => walk.value(avp, rule, position).is_ok(),
         Ok(None) | Err(_) => false,
@@ -326,9 +341,21 @@ fn complete(grammar: &Grammar, seen: u64, group: u32) -> Result<(), Fault> {
 struct Walk<'a> {
     message: Message<'a>,
     avps: u32,
+    is_lenient: bool,
+    is_in_service_information: bool,
 }
 
 impl<'a> Walk<'a> {
+    fn new(message: Message<'a>, strictness: Strictness) -> Walk<'a> {
+        let is_lenient = strictness == Strictness::Lenient;
+        Walk { message, avps: 0, is_lenient, is_in_service_information: false }
+    }
+
+    /// Whether a member of a group may stand there all the same, though it was there already.
+    fn may_recur(&self, group: AvpName, member: AvpName) -> bool {
+        self.is_lenient && group == avp::VENDOR_SPECIFIC_APPLICATION_ID && member == avp::VENDOR_ID
+    }
+
     /// The next AVP and where it begins.
     #[inline]
     fn step(&mut self, avps: &mut Avps<'a>) -> Result<Option<(Avp<'a>, u32)>, Fault> {
@@ -351,11 +378,12 @@ impl<'a> Walk<'a> {
     #[inline]
     fn known(&self, avp: &Avp<'a>, position: u32) -> Result<Option<(u16, &'static AvpRule)>, Fault> {
         // Section 4.1: the vendor 0 is never on the wire.
-        if avp.flags.is_vendor() && avp.name.vendor == 0 {
+        if avp.flags.is_vendor() && avp.name.vendor == 0 && !self.is_lenient {
             return Err(copy(result_code::INVALID_AVP_BITS, position));
         }
         let Some((number, rule)) = dictionary::lookup_numbered(avp.name) else {
-            return if avp.flags.is_mandatory() {
+            let is_passed_over = self.is_lenient && self.is_in_service_information;
+            return if avp.flags.is_mandatory() && !is_passed_over {
                 Err(copy(result_code::AVP_UNSUPPORTED, position))
             } else {
                 Ok(None)
@@ -404,19 +432,28 @@ impl<'a> Walk<'a> {
         if rule.name == avp::FAILED_AVP {
             return Ok(());
         }
+        let around = self.is_in_service_information;
+        self.is_in_service_information |= rule.name == avp::SERVICE_INFORMATION;
+        let members = self.members(group, rule, position);
+        self.is_in_service_information = around;
+        members
+    }
+
+    fn members(&mut self, group: &Avp<'a>, rule: &'static AvpRule, position: u32) -> Result<(), Fault> {
         let grammar = rule.grammar();
         let mut seen = 0;
         let mut avps = group.group();
         while let Some((avp, at)) = self.step(&mut avps)? {
-            let Some((number, rule)) = self.known(&avp, at)? else { continue };
+            let Some((number, member)) = self.known(&avp, at)? else { continue };
             if let Some(grammar) = grammar {
                 match count(grammar, number, seen) {
                     Ok(NO_SLOT) => {}
                     Ok(slot) => seen |= 1 << slot,
+                    Err(_) if self.may_recur(rule.name, avp.name) => {}
                     Err(code) => return Err(copy(code, at)),
                 }
             }
-            self.value(&avp, rule, at)?;
+            self.value(&avp, member, at)?;
         }
         grammar.map_or(Ok(()), |grammar| complete(grammar, seen, position))
     }

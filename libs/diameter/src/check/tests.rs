@@ -458,3 +458,50 @@ fn a_fault_is_explained_by_the_name_of_its_avp() {
         assert_eq!(fault(&octets).explain(&message).to_string(), expected);
     }
 }
+
+#[test]
+fn what_gateways_send_against_the_standard_is_let_pass_where_that_is_wanted() {
+    let vendor_0 = {
+        let mut avp = avp::ORIGIN_STATE_ID.code.to_be_bytes().to_vec();
+        avp.extend_from_slice(&[0xC0, 0, 0, 16, 0, 0, 0, 0, 1, 2, 3, 4]);
+        event_with_octets(&avp)
+    };
+    let unknown = AvpName { vendor: vendor::TGPP, code: 65_000 };
+    let within = |name: AvpName| {
+        event_with(|writer| {
+            writer.group(avp::SERVICE_INFORMATION, |service| {
+                service.group(avp::PS_INFORMATION, |ps| ps.raw(name, AvpFlags::MANDATORY, &[1, 2, 3, 4]));
+            });
+        })
+    };
+    let beside = event_with(|writer| {
+        writer.group(avp::SERVICE_INFORMATION, |_| {});
+        writer.raw(unknown, AvpFlags::MANDATORY, &[1, 2, 3, 4]);
+    });
+    let vendors = |count: u32| {
+        request(command::CAPABILITIES_EXCHANGE, |writer| {
+            writer.identity(avp::ORIGIN_HOST, "a.example");
+            writer.identity(avp::ORIGIN_REALM, "example");
+            writer.address(avp::HOST_IP_ADDRESS, crate::avp::Address::Ip([127, 0, 0, 1].into()));
+            writer.u32(avp::VENDOR_ID, 0);
+            writer.utf8(avp::PRODUCT_NAME, "a");
+            writer.group(avp::VENDOR_SPECIFIC_APPLICATION_ID, |group| {
+                (0..count).for_each(|vendor| group.u32(avp::VENDOR_ID, vendor));
+                group.u32(avp::AUTH_APPLICATION_ID, 4);
+            });
+        })
+    };
+    for (what, octets, strict, lenient) in [
+        ("a vendor 0", vendor_0, Err(3009), Ok(())),
+        ("several Vendor-Ids", vendors(3), Err(5009), Ok(())),
+        ("one Vendor-Id", vendors(1), Ok(()), Ok(())),
+        ("no Vendor-Id", vendors(0), Err(5005), Err(5005)),
+        ("an unknown AVP of 3GPP within Service-Information", within(unknown), Err(5001), Ok(())),
+        ("the same beside it", beside, Err(5001), Err(5001)),
+        ("a known AVP within with a wrong length", within(avp::CC_TOTAL_OCTETS), Err(5014), Err(5014)),
+    ] {
+        let message = Message::read(&octets).unwrap();
+        let code = |strictness| check_as(&message, strictness).map(drop).map_err(|fault| fault.result_code);
+        assert_eq!((code(Strictness::Strict), code(Strictness::Lenient)), (strict, lenient), "{what}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::config::{Application, Identity};
 use crate::avp::{Address, Avp, AvpError};
-use crate::check::{Fault, Origin, check};
+use crate::check::{Fault, Origin, Strictness, check_as};
 use crate::dictionary::{application, avp};
 use crate::message::Message;
 use crate::result_code;
@@ -173,10 +173,10 @@ fn keep<T: PartialEq>(list: &mut Vec<T>, item: T) {
 /// Judges a CER.
 pub(super) fn judge(
     cer: &Message<'_>,
-    ours: &Identity,
+    (ours, strictness): (&Identity, Strictness),
     is_secured: bool,
 ) -> Result<Capabilities, CerRefusal> {
-    match check(cer) {
+    match check_as(cer, strictness) {
         Err(fault) if !is_about_bits(&fault) => Err(fault),
         _ => read(cer, ours, is_secured),
     }

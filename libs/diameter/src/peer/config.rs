@@ -2,6 +2,7 @@
 
 use super::watchdog::TW_DEFAULT;
 use super::window::WINDOW_MAX;
+use crate::check::Strictness;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -80,6 +81,8 @@ impl Identity {
 pub struct ConnectionConfig {
     /// Who we are.
     pub identity: Identity,
+    /// How closely the peer's messages of the base protocol are held to the standard.
+    pub strictness: Strictness,
     /// Greatest message to accept, in octets.
     pub message_octets_max: u32,
     /// Octets waiting for [`poll_transmit`](super::Connection::poll_transmit) at which requests are refused
@@ -113,6 +116,7 @@ impl ConnectionConfig {
     pub fn new(identity: Identity) -> Self {
         ConnectionConfig {
             identity,
+            strictness: Strictness::Strict,
             message_octets_max: MESSAGE_OCTETS_MAX_DEFAULT,
             output_octets_max: OUTPUT_OCTETS_MAX,
             owed_max: OWED_MAX,

@@ -279,9 +279,20 @@ impl Peer {
         let Some(origin_state_id) = said else {
             return;
         };
-        let before = self.origin_state_id.replace(origin_state_id);
-        if before.is_some_and(|before| before != origin_state_id) {
+        if is_restart(&mut self.origin_state_id, origin_state_id) {
             self.orders.push_back(Order::Restarted { origin_state_id });
         }
     }
+}
+
+/// Whether a peer whose greatest Origin-State-Id was this one lost its sessions since, as what it says now
+/// tells (RFC 6733, section 8.16): the number grows at each such start. A lower one is an old message or a
+/// clock that was set back, and 0 allows no inference; neither ends a session.
+pub(super) fn is_restart(greatest: &mut Option<u32>, said: u32) -> bool {
+    let before = greatest.filter(|before| *before != 0);
+    if before.is_some_and(|before| said <= before) || said == 0 {
+        return false;
+    }
+    *greatest = Some(said);
+    before.is_some()
 }

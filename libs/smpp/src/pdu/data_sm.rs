@@ -65,6 +65,20 @@ impl<'a> Body<'a> for DataSm<'a> {
     }
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
+        DataSm::decode_with(body, BodyReader::tlvs)
+    }
+}
+
+impl<'a> DataSm<'a> {
+    /// A carrier's: octets behind it that are no parameters are left out, as in a deliver_sm.
+    pub(crate) fn decode_of_carrier(body: &'a [u8]) -> Result<Self, DecodeError> {
+        DataSm::decode_with(body, |rest| Ok(rest.whole_tlvs()))
+    }
+
+    fn decode_with(
+        body: &'a [u8],
+        tlvs: fn(BodyReader<'a>) -> Result<Tlvs<'a>, DecodeError>,
+    ) -> Result<Self, DecodeError> {
         let mut body = BodyReader::new(body);
         Ok(DataSm {
             service_type: body.cstring(&SERVICE_TYPE)?,
@@ -73,7 +87,7 @@ impl<'a> Body<'a> for DataSm<'a> {
             esm_class: body.u8("esm_class")?,
             registered_delivery: body.u8("registered_delivery")?,
             data_coding: body.u8("data_coding")?,
-            tlvs: body.tlvs()?,
+            tlvs: tlvs(body)?,
         })
     }
 }
@@ -99,6 +113,6 @@ impl<'a> Body<'a> for DataSmResp<'a> {
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut body = BodyReader::new(body);
-        Ok(DataSmResp { message_id: body.cstring_of_response(&MESSAGE_ID)?, tlvs: body.tlvs()? })
+        Ok(DataSmResp { message_id: body.cstring_of_response(&MESSAGE_ID)?, tlvs: body.whole_tlvs() })
     }
 }

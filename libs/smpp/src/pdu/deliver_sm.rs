@@ -10,7 +10,8 @@ use crate::tlv::{Tag, Tlvs};
 use crate::wire::{BodyReader, BodyWriter};
 
 /// One message to an ESME. What §4.6.1 says must be null (schedule, validity, replace, default message) is
-/// read and not judged: refusing a receipt over it would lose the receipt.
+/// read and not judged, nor are octets behind the message that are no parameters: refusing a receipt over
+/// them would lose it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeliverSm<'a> {
     /// At most 5 octets.
@@ -108,7 +109,7 @@ impl<'a> Body<'a> for DeliverSm<'a> {
                 let length = body.u8("sm_length")?;
                 body.octets(usize::from(length), "short_message", Status::RINVMSGLEN)?
             },
-            tlvs: body.tlvs()?,
+            tlvs: body.whole_tlvs(),
         })
     }
 }
@@ -134,6 +135,6 @@ impl<'a> Body<'a> for DeliverSmResp<'a> {
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut body = BodyReader::new(body);
-        Ok(DeliverSmResp { message_id: body.cstring_of_response(&MESSAGE_ID)?, tlvs: body.tlvs()? })
+        Ok(DeliverSmResp { message_id: body.cstring_of_response(&MESSAGE_ID)?, tlvs: body.whole_tlvs() })
     }
 }

@@ -144,6 +144,6 @@ impl<'a> Body<'a> for SubmitSmResp<'a> {
 
     fn decode_body(_: Command, body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut body = BodyReader::new(body);
-        Ok(SubmitSmResp { message_id: body.cstring_of_response(&MESSAGE_ID)?, tlvs: body.tlvs()? })
+        Ok(SubmitSmResp { message_id: body.cstring_of_response(&MESSAGE_ID)?, tlvs: body.whole_tlvs() })
     }
 }

@@ -7,12 +7,14 @@ use crate::tlv::{Tag, TlvBuf, Tlvs};
 use std::fmt;
 
 mod id;
+mod plain;
 mod text;
 
 #[cfg(test)]
 mod tests;
 
 pub use id::{IdForm, IdKeys, receipt_keys, submit_key};
+pub use plain::plain_text;
 
 /// Characters of the message's text that a receipt repeats (appendix B).
 const TEXT_OCTETS_MAX: usize = 20;
@@ -146,18 +148,34 @@ impl<'a> Receipt<'a> {
     }
 
     fn of(class: u8, has_udh: bool, message: &'a [u8], tlvs: Tlvs<'a>) -> Option<Receipt<'a>> {
+        let text = match has_udh {
+            true => crate::text::udh::Udh::split(message).map_or(message, |(_, text)| text),
+            false => message,
+        };
+        Receipt::marked(class, text, tlvs)
+    }
+
+    /// The receipt in a message with this `esm_class`, or `None` when neither that nor a
+    /// `receipted_message_id` says that it is one. `text` is the message behind its header, see
+    /// [`plain_text`].
+    #[must_use]
+    pub fn marked(class: u8, text: &'a [u8], tlvs: Tlvs<'a>) -> Option<Receipt<'a>> {
         let kind = class & esm_class::TYPE_MASK;
         let said = matches!(kind, esm_class::RECEIPT | esm_class::INTERMEDIATE);
         if !said && tlvs.find(Tag::RECEIPTED_MESSAGE_ID).is_none() {
             return None;
         }
-        let text = match has_udh {
-            true => crate::text::udh::Udh::split(message).map_or(message, |(_, text)| text),
-            false => message,
-        };
         let mut receipt = Receipt::parse(text, tlvs);
         receipt.intermediate = kind == esm_class::INTERMEDIATE;
         Some(receipt)
+    }
+
+    /// The receipt that `text` may be though nothing marks it: it has an id and a state. It is one if that id
+    /// is of a message that was submitted; else a person typed it.
+    #[must_use]
+    pub fn unmarked(text: &'a [u8]) -> Option<Receipt<'a>> {
+        let receipt = text::parse(text);
+        (!receipt.text_id.is_empty() && !receipt.state_word.is_empty()).then_some(receipt)
     }
 
     /// Reads a receipt's text and TLVs, for a carrier known to mark its receipts in no way. A text without a

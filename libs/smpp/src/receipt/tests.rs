@@ -153,6 +153,42 @@ fn every_state_has_a_code_and_a_word_of_its_own() {
     assert_eq!(MessageState::from_code(10), None);
 }
 
+#[test]
+fn a_receipt_is_read_whatever_its_coding_is_called() {
+    let text = std::str::from_utf8(STANDARD).unwrap();
+    let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let reversed: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let cases = [
+        (STANDARD, 0),
+        (STANDARD, 1),
+        (STANDARD, 3),
+        (STANDARD, 8),
+        (&wide, 8),
+        (&wide, 0),
+        (&wide, 0x18),
+        (&reversed, 8),
+    ];
+    for (octets, data_coding) in cases {
+        let plain = plain_text(octets, data_coding);
+        let receipt = Receipt::marked(RECEIPT, &plain, Tlvs::NONE).unwrap();
+        assert_eq!(
+            (receipt.id(), receipt.state),
+            (&b"1A2B3C"[..], Some(MessageState::Delivered)),
+            "{data_coding}"
+        );
+    }
+    assert_eq!(&*plain_text(b"\x04\x16\0a", 8), b"\x04\x16\0a", "what is no receipt stays as it is");
+}
+
+#[test]
+fn an_unmarked_text_may_be_a_receipt_where_it_has_id_and_state() {
+    let read = Receipt::unmarked(STANDARD).unwrap();
+    assert_eq!((read.id(), read.state), (&b"1A2B3C"[..], Some(MessageState::Delivered)));
+    for text in [&b"id:77"[..], b"stat:DELIVRD", b"hello", b"", b"my id: stat:DELIVRD"] {
+        assert_eq!(Receipt::unmarked(text), None, "{}", String::from_utf8_lossy(text));
+    }
+}
+
 /// Which key of the receipt's finds the submission, counted from 0.
 fn found(submit: &str, receipt: &str, form: IdForm) -> Option<usize> {
     let key = submit_key(submit.as_bytes());

@@ -34,7 +34,7 @@ impl Hasher for SequenceHasher {
     }
 }
 
-/// The number is that of a request still unanswered.
+/// The number is that of a request of another kind that is still unanswered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Repeated;
 
@@ -64,12 +64,21 @@ pub(super) struct PeerRequests {
     slots: Vec<PeerRequest>,
     /// Requests that found another one in their slot.
     crowded: HashMap<u32, Command, BuildHasherDefault<SequenceHasher>>,
+    /// Requests beyond the first with one number, all of its kind: some clients give one to all parts of a
+    /// message. The order of the answers tells them apart.
+    repeats: HashMap<u32, usize, BuildHasherDefault<SequenceHasher>>,
 }
 
 impl PeerRequests {
     pub(super) fn new(limit: usize) -> Self {
         let limit = limit.clamp(1, WINDOW_MAX);
-        PeerRequests { limit, len: 0, slots: Vec::new(), crowded: HashMap::default() }
+        PeerRequests {
+            limit,
+            len: 0,
+            slots: Vec::new(),
+            crowded: HashMap::default(),
+            repeats: HashMap::default(),
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -85,8 +94,8 @@ impl PeerRequests {
     #[inline]
     pub(super) fn insert(&mut self, sequence: u32, command: Command) -> Result<(), Repeated> {
         debug_assert!(!self.is_full() && !PeerRequest { sequence, command }.is_free());
-        if self.command(sequence).is_some() {
-            return Err(Repeated);
+        if let Some(first) = self.command(sequence) {
+            return self.repeat(first, sequence, command);
         }
         if self.slots.len() <= self.len * 2 {
             self.grow();
@@ -102,6 +111,29 @@ impl PeerRequests {
         Ok(())
     }
 
+    fn repeat(&mut self, first: Command, sequence: u32, command: Command) -> Result<(), Repeated> {
+        if first != command {
+            return Err(Repeated);
+        }
+        *self.repeats.entry(sequence).or_default() += 1;
+        self.len += 1;
+        Ok(())
+    }
+
+    /// One of several requests with a number is answered; false if there is no second one.
+    fn remove_repeat(&mut self, sequence: u32) -> bool {
+        if self.repeats.is_empty() {
+            return false;
+        }
+        let Some(count) = self.repeats.get_mut(&sequence) else { return false };
+        *count -= 1;
+        if *count == 0 {
+            self.repeats.remove(&sequence);
+        }
+        self.len -= 1;
+        true
+    }
+
     #[inline]
     pub(super) fn command(&self, sequence: u32) -> Option<Command> {
         let slot = self.slots.get(self.index(sequence))?;
@@ -113,6 +145,9 @@ impl PeerRequests {
 
     #[inline]
     pub(super) fn remove(&mut self, sequence: u32) {
+        if self.remove_repeat(sequence) {
+            return;
+        }
         let index = self.index(sequence);
         match self.slots.get_mut(index) {
             Some(slot) if slot.is_of(sequence) => *slot = FREE,
@@ -123,7 +158,8 @@ impl PeerRequests {
     }
 
     pub(super) fn clear(&mut self) {
-        (self.slots, self.crowded, self.len) = (Vec::new(), HashMap::default(), 0);
+        (self.slots, self.crowded, self.repeats) = (Vec::new(), HashMap::default(), HashMap::default());
+        self.len = 0;
     }
 
     fn index(&self, sequence: u32) -> usize {

@@ -278,7 +278,8 @@ impl Core {
             Err(error) => return Some(self.refuse_malformed(header, error)),
         };
         if self.peers.insert(header.sequence, header.command).is_err() {
-            // A number is repeated while the first request with it is unanswered.
+            // A number is repeated while a request of another kind with it is unanswered: the order of the
+            // answers would not tell them apart.
             return Some(self.refuse(header, Status::RSYSERR, None));
         }
         self.timers.active(self.now);
@@ -301,10 +302,11 @@ impl Core {
                 Ok(Event::Deliver { sequence, pdu })
             }
             Command::DATA_SM => {
-                let pdu = DataSm::decode_body(command, body)?;
-                if self.role == Role::Smsc {
-                    pdu.check()?;
+                if self.role == Role::Esme {
+                    return Ok(Event::Data { sequence, pdu: DataSm::decode_of_carrier(body)? });
                 }
+                let pdu = DataSm::decode_body(command, body)?;
+                pdu.check()?;
                 Ok(Event::Data { sequence, pdu })
             }
             _ => {

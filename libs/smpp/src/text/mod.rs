@@ -21,6 +21,7 @@
 pub mod gsm7;
 pub mod join;
 pub mod national;
+mod regional;
 mod split;
 pub mod udh;
 
@@ -42,6 +43,14 @@ pub enum Charset {
     Latin1,
     /// UCS-2 as everyone sends it: UTF-16, big endian.
     Ucs2,
+    /// ISO 8859-5, Cyrillic.
+    Cyrillic,
+    /// ISO 8859-8, Hebrew, in the order in which it is read.
+    Hebrew,
+    /// Japanese: written as Shift_JIS; read as ISO-2022-JP, EUC-JP or Shift_JIS, whichever the octets are.
+    Japanese,
+    /// KS C 5601, Korean, in the form EUC-KR.
+    Korean,
     /// Octets that are not text; characters are encoded as in ISO 8859-1.
     Binary,
 }
@@ -103,21 +112,31 @@ impl Coding {
     pub const UCS2: Coding = Coding { charset: Charset::Ucs2, data_coding: 8 };
 
     /// What a received `data_coding` announces: values up to 0x0F by SMPP's table (3.4 §5.2.19), those above
-    /// by TS 23.038 §4. Alphabets we do not know (JIS, Cyrillic, Hebrew …) are octets.
+    /// by TS 23.038 §4. Octets are 8-bit data, what is compressed, pictograms, and SMPP's reserved values;
+    /// the reserved codings of TS 23.038 are the GSM alphabet, as it says.
     #[must_use]
     pub fn of(data_coding: u8, carrier_default: Charset) -> Coding {
         let charset = match data_coding {
             0 => carrier_default,
             1 => Charset::Ascii,
             3 => Charset::Latin1,
+            // JIS (X 0208-1990), ISO-2022-JP, extended kanji JIS (X 0212-1990): carriers mean any of the
+            // three.
+            0x05 | 0x0A | 0x0D => Charset::Japanese,
+            6 => Charset::Cyrillic,
+            7 => Charset::Hebrew,
             8 => Charset::Ucs2,
-            0x02 | 0x04..=0x0F => Charset::Binary,
-            // General data coding and automatic deletion: bits 3 and 2 are the alphabet.
+            0x0E => Charset::Korean,
+            0x02 | 0x04 | 0x09 | 0x0B | 0x0C | 0x0F => Charset::Binary,
+            // General data coding and automatic deletion: bit 5 is compression, bits 3 and 2 the alphabet.
+            0x10..=0x7F if data_coding & 0x20 != 0 => Charset::Binary,
             0x10..=0x7F => match data_coding & 0x0C {
-                0x00 => Charset::Gsm7,
+                0x04 => Charset::Binary,
                 0x08 => Charset::Ucs2,
-                _ => Charset::Binary,
+                _ => Charset::Gsm7,
             },
+            // Reserved.
+            0x80..=0xBF => Charset::Gsm7,
             // Message waiting with GSM 7-bit, then with UCS-2.
             0xC0..=0xDF => Charset::Gsm7,
             0xE0..=0xEF => Charset::Ucs2,
@@ -146,6 +165,9 @@ impl Charset {
             Charset::Ascii => text.is_ascii(),
             Charset::Latin1 | Charset::Binary => text.chars().all(|character| character as u32 <= 0xFF),
             Charset::Ucs2 => true,
+            Charset::Cyrillic | Charset::Hebrew | Charset::Japanese | Charset::Korean => {
+                regional::can_encode(self, text)
+            }
         }
     }
 
@@ -159,6 +181,9 @@ impl Charset {
             Charset::Ucs2 => {
                 encode_ucs2(text, out);
                 return Ok(());
+            }
+            Charset::Cyrillic | Charset::Hebrew | Charset::Japanese | Charset::Korean => {
+                return regional::encode(self, text, out);
             }
             Charset::Ascii => 0x7F,
             Charset::Latin1 | Charset::Binary => 0xFF,
@@ -195,6 +220,9 @@ impl Charset {
         match self {
             Charset::Gsm7 => gsm7::decode(octets, &mut text),
             Charset::Ucs2 => decode_ucs2(octets, &mut text),
+            Charset::Cyrillic | Charset::Hebrew | Charset::Japanese | Charset::Korean => {
+                regional::decode(self, octets, &mut text);
+            }
             Charset::Ascii | Charset::Latin1 | Charset::Binary => {
                 text.extend(octets.iter().map(|&octet| char::from(octet)))
             }

@@ -57,7 +57,12 @@ impl Concat {
             match charset {
                 Charset::Gsm7 | Charset::Ascii => octets * 8 / 7,
                 Charset::Ucs2 => octets / 2,
-                Charset::Latin1 | Charset::Binary => octets,
+                Charset::Latin1
+                | Charset::Cyrillic
+                | Charset::Hebrew
+                | Charset::Japanese
+                | Charset::Korean
+                | Charset::Binary => octets,
             }
         };
         (room(alone), room(header_octets(element + shift.octets())))
@@ -87,7 +92,14 @@ pub fn parts_shifted(text: &str, charset: Charset, shift: Shift, concat: Concat)
     let cost = |character: char| match charset {
         Charset::Gsm7 => shift.septets(character).unwrap_or(1),
         Charset::Ucs2 => character.len_utf16(),
-        Charset::Ascii | Charset::Latin1 | Charset::Binary => 1,
+        Charset::Japanese | Charset::Korean => {
+            if character.is_ascii() {
+                1
+            } else {
+                2
+            }
+        }
+        Charset::Ascii | Charset::Latin1 | Charset::Cyrillic | Charset::Hebrew | Charset::Binary => 1,
     };
     let (mut total, mut parts, mut used) = (0, 1, 0);
     for units in text.chars().map(cost) {
@@ -170,7 +182,13 @@ fn cut(octets: &[u8], charset: Charset, part_octets: usize) -> usize {
         Charset::Gsm7 => ends_in_escape(&octets[..part_octets]),
         // A high surrogate, 0xD800 to 0xDBFF, has its other half in the next part.
         Charset::Ucs2 => octets[part_octets - 2] & 0xFC == 0xD8,
-        Charset::Ascii | Charset::Latin1 | Charset::Binary => false,
+        Charset::Ascii
+        | Charset::Latin1
+        | Charset::Cyrillic
+        | Charset::Hebrew
+        | Charset::Japanese
+        | Charset::Korean
+        | Charset::Binary => false,
     };
     if splits_pair { part_octets - charset.unit_octets() } else { part_octets }
 }

@@ -197,7 +197,13 @@ fn air_octets(charset: Charset, part: &Part<'_>) -> usize {
             let septets = (header * 8).div_ceil(7) + part.payload.len();
             (septets * 7).div_ceil(8)
         }
-        Charset::Latin1 | Charset::Ucs2 | Charset::Binary => header + part.payload.len(),
+        Charset::Latin1
+        | Charset::Ucs2
+        | Charset::Cyrillic
+        | Charset::Hebrew
+        | Charset::Japanese
+        | Charset::Korean
+        | Charset::Binary => header + part.payload.len(),
     }
 }
 
@@ -302,30 +308,76 @@ fn the_coding_is_chosen_by_what_the_alphabet_has() {
 
 #[test]
 fn data_codings_are_read_by_smpps_table_and_the_standards() {
-    use Charset::{Ascii, Binary, Gsm7, Latin1, Ucs2};
+    use Charset::{Ascii, Binary, Cyrillic, Gsm7, Hebrew, Japanese, Korean, Latin1, Ucs2};
     let cases = [
         (0x00, Latin1, None),
         (0x01, Ascii, None),
         (0x02, Binary, None),
         (0x03, Latin1, None),
         (0x04, Binary, None),
-        (0x05, Binary, None),
+        (0x05, Japanese, None),
+        (0x06, Cyrillic, None),
+        (0x07, Hebrew, None),
         (0x08, Ucs2, None),
+        (0x09, Binary, None),
+        (0x0A, Japanese, None),
+        (0x0B, Binary, None),
+        (0x0C, Binary, None),
+        (0x0D, Japanese, None),
+        (0x0E, Korean, None),
+        (0x0F, Binary, None),
         (0x10, Gsm7, Some(0)),
         (0x11, Gsm7, Some(1)),
         (0x14, Binary, Some(0)),
         (0x18, Ucs2, Some(0)),
         (0x1B, Ucs2, Some(3)),
-        (0x28, Ucs2, None),
+        (0x1C, Gsm7, Some(0)),
+        (0x20, Binary, None),
+        (0x28, Binary, None),
+        (0x30, Binary, Some(0)),
+        (0x48, Ucs2, None),
+        (0x54, Binary, Some(0)),
+        (0x80, Gsm7, None),
+        (0xBF, Gsm7, None),
         (0xC8, Gsm7, None),
+        (0xD0, Gsm7, None),
         (0xE0, Ucs2, None),
         (0xF0, Gsm7, Some(0)),
         (0xF1, Gsm7, Some(1)),
+        (0xF3, Gsm7, Some(3)),
+        (0xF4, Binary, Some(0)),
         (0xF5, Binary, Some(1)),
+        (0xFF, Binary, Some(3)),
     ];
     for (data_coding, charset, class) in cases {
         let coding = Coding::of(data_coding, Latin1);
         assert_eq!((coding.charset, coding.class()), (charset, class), "{data_coding:#x}");
+    }
+}
+
+#[test]
+fn alphabets_of_the_table_are_read_in_every_form_that_carriers_write() {
+    use Charset::{Cyrillic, Hebrew, Japanese, Korean};
+    let cases: [(Charset, &[u8], &str); 8] = [
+        (Cyrillic, b"\xBF\xE0\xD8\xD2\xD5\xE2 \xA1", "Привет Ё"),
+        (Hebrew, b"\xF9\xEC\xE5\xED", "שלום"),
+        (Japanese, b"\x1B$B$3$s$K$A$O\x1B(B!", "こんにちは!"),
+        (Japanese, b"\xA4\xB3\xA4\xF3\xA4\xCB\xA4\xC1\xA4\xCF!", "こんにちは!"),
+        (Japanese, b"\x82\xB1\x82\xF1\x82\xC9\x82\xBF\x82\xCD!", "こんにちは!"),
+        (Japanese, b"\x8F\xB0\xA1", "丂"),
+        (Korean, b"\xBE\xC8\xB3\xE7", "안녕"),
+        (Cyrillic, b"", ""),
+    ];
+    for (charset, octets, text) in cases {
+        assert_eq!(charset.decode(octets), text, "{charset:?}");
+    }
+    for (charset, text) in
+        [(Cyrillic, "Привет"), (Hebrew, "שלום"), (Japanese, "こんにちは"), (Korean, "안녕")]
+    {
+        assert_eq!(charset.decode(&encoded(charset, text)), text, "{charset:?}");
+        assert!(charset.can_encode(text) && !charset.can_encode("😀"));
+        let error = charset.encode("a😀", &mut Vec::new()).unwrap_err();
+        assert_eq!((error.character, error.at), ('😀', 1));
     }
 }
 

@@ -46,6 +46,9 @@ pub struct ServerOptions {
 pub struct SessionLimits {
     /// Octets of a mail at most, without stuffed dots; offered as SIZE (RFC 1870). 1 MiB by default.
     pub mail_octets_max: usize,
+    /// Octets that are kept of a mail; the rest is read and left out, files in base64 before the texts behind
+    /// them (see [`DataReader::keeping`]). 1 MiB by default.
+    pub kept_octets_max: usize,
     /// Recipients of a mail at most: 100 by default, as RFC 5321 §4.5.3.1.8 asks of a server for everybody.
     pub recipients_max: usize,
     /// A session ends with so many errors; 10 by default.
@@ -62,12 +65,19 @@ impl Default for SessionLimits {
     fn default() -> Self {
         SessionLimits {
             mail_octets_max: 1024 * 1024,
+            kept_octets_max: 1024 * 1024,
             recipients_max: 100,
             errors_max: 10,
             commands_max: 10_000,
             command_within: Duration::from_secs(5 * 60),
             mail_within: Duration::from_secs(10 * 60),
         }
+    }
+}
+
+impl SessionLimits {
+    fn reader(&self) -> DataReader {
+        DataReader::keeping(self.mail_octets_max, self.kept_octets_max)
     }
 }
 
@@ -88,7 +98,7 @@ pub struct Mail<R> {
     pub from: String,
     /// At least one.
     pub recipients: Vec<R>,
-    /// Headers and body, without stuffed dots, at most [`SessionLimits::mail_octets_max`].
+    /// Headers and body, without stuffed dots, at most [`SessionLimits::kept_octets_max`] of them.
     pub octets: Vec<u8>,
 }
 
@@ -332,7 +342,7 @@ impl<P: RecipientPolicy> SmtpServer<P> {
             SmtpCommand::Rcpt { to } => self.rcpt(to),
             SmtpCommand::Data if self.recipients.is_empty() => self.reject(replies::RECIPIENT_FIRST),
             SmtpCommand::Data => {
-                self.state = InputState::Data(DataReader::new(self.options.limits.mail_octets_max));
+                self.state = InputState::Data(self.options.limits.reader());
                 self.deadline = now + self.options.limits.mail_within;
                 self.reply(replies::START_INPUT);
             }

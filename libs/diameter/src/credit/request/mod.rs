@@ -5,7 +5,7 @@ use super::{
     TariffChangeUsage,
 };
 use crate::avp::{Avp, AvpError, AvpName};
-use crate::check::{All, Fault, Found};
+use crate::check::{All, Fault, Found, Strictness};
 use crate::credit::{UnitType, Units};
 use crate::dictionary::{application, avp, command};
 use crate::message::Message;
@@ -37,9 +37,18 @@ impl<'a> CreditControlRequest<'a> {
     ///
     /// # Errors
     /// Whatever is wrong with it: besides what [`check`](crate::check::check) finds, another command (3001)
-    /// or application (3007), an event without Requested-Action (5005), several services from a client that
-    /// says it cannot have them (5007), an amount that is negative or too great (5004).
+    /// or application (3007), an event without Requested-Action (5005), more than one service from a client
+    /// that says it cannot have several (5007), an empty Session-Id (5004), an amount that is negative or too
+    /// great (5004).
     pub fn read(message: &Message<'a>) -> Result<CreditControlRequest<'a>, Fault> {
+        CreditControlRequest::read_as(message, Strictness::Strict)
+    }
+
+    /// The same, held to the standard so closely.
+    ///
+    /// # Errors
+    /// As [`CreditControlRequest::read`].
+    pub fn read_as(message: &Message<'a>, strictness: Strictness) -> Result<CreditControlRequest<'a>, Fault> {
         let header = &message.header;
         if header.command != command::CREDIT_CONTROL || !header.flags.is_request() {
             return Err(Fault::new(result_code::COMMAND_UNSUPPORTED));
@@ -48,7 +57,7 @@ impl<'a> CreditControlRequest<'a> {
             return Err(Fault::new(result_code::APPLICATION_UNSUPPORTED));
         }
         let mut found = Found::nothing_yet(message)?;
-        found.walk_avps()?;
+        found.walk_avps(strictness)?;
         let refuse = |avp: &Avp<'a>| Fault::of(result_code::INVALID_AVP_VALUE, message, avp);
         let application = found.find(avp::AUTH_APPLICATION_ID).or_else(|| application_of_vendor(message));
         found.complete_but(application.map(|_| avp::AUTH_APPLICATION_ID))?;
@@ -83,13 +92,18 @@ impl<'a> CreditControlRequest<'a> {
         if self.kind == RequestType::Event && self.action.is_none() {
             return Err(Fault::missing(avp::REQUESTED_ACTION));
         }
-        // Section 8.40: who says MULTIPLE_SERVICES_NOT_SUPPORTED cannot use the group of several services.
-        if let (Some(indicator), Some(service)) = (
+        // Section 8.40: who says MULTIPLE_SERVICES_NOT_SUPPORTED cannot have several. One in the group for
+        // several is one: Open5GS has it so.
+        if let (Some(indicator), Some(second)) = (
             self.found.find(avp::MULTIPLE_SERVICES_INDICATOR),
-            self.found.find(avp::MULTIPLE_SERVICES_CREDIT_CONTROL),
+            self.found.all(avp::MULTIPLE_SERVICES_CREDIT_CONTROL).nth(1),
         ) && !self.has_multiple_services()
         {
-            return Err(Fault::contradiction(&self.found.message(), &indicator, &service));
+            return Err(Fault::contradiction(&self.found.message(), &indicator, &second));
+        }
+        // RFC 6733, section 8.8: it begins with the sender's identity, and tells one session from all others.
+        if let Some(session) = self.found.find(avp::SESSION_ID).filter(|session| session.data.is_empty()) {
+            return Err(Fault::of(result_code::INVALID_AVP_VALUE, &self.found.message(), &session));
         }
         Ok(())
     }
@@ -139,7 +153,7 @@ impl<'a> CreditControlRequest<'a> {
         read(&self.found, avp::EVENT_TIMESTAMP, Avp::time)
     }
 
-    /// Origin-State-Id: another value than before means that the client started anew.
+    /// Origin-State-Id: a greater value than before means that the client started anew; 0 means nothing.
     pub fn origin_state_id(&self) -> Option<u32> {
         read(&self.found, avp::ORIGIN_STATE_ID, Avp::u32)
     }

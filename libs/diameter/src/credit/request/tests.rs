@@ -213,7 +213,8 @@ fn what_the_grammar_cannot_say_is_refused_too() {
     assert_eq!(fault(&without_action), (5005, None));
     let contradicting = event_with(|writer| {
         writer.i32(avp::MULTIPLE_SERVICES_INDICATOR, 0);
-        writer.group(avp::MULTIPLE_SERVICES_CREDIT_CONTROL, |_| {});
+        writer.group(avp::MULTIPLE_SERVICES_CREDIT_CONTROL, |group| group.u32(avp::RATING_GROUP, 1));
+        writer.group(avp::MULTIPLE_SERVICES_CREDIT_CONTROL, |group| group.u32(avp::RATING_GROUP, 2));
     });
     assert_eq!(fault(&contradicting).0, 5007);
     let message = Message::read(&contradicting).unwrap();
@@ -222,6 +223,31 @@ fn what_the_grammar_cannot_say_is_refused_too() {
     let failed = Message::read(&out).unwrap().find(avp::FAILED_AVP).unwrap();
     let names: Vec<_> = failed.group().map(|avp| avp.unwrap().name).collect();
     assert_eq!(names, [avp::MULTIPLE_SERVICES_INDICATOR, avp::MULTIPLE_SERVICES_CREDIT_CONTROL]);
+}
+
+#[test]
+fn one_service_in_the_group_for_several_is_no_contradiction() {
+    for indicator in [None, Some(0), Some(1)] {
+        let octets = event_with(|writer| {
+            indicator.iter().for_each(|value| writer.i32(avp::MULTIPLE_SERVICES_INDICATOR, *value));
+            writer.group(avp::MULTIPLE_SERVICES_CREDIT_CONTROL, |group| group.u32(avp::RATING_GROUP, 7));
+        });
+        let request = CreditControlRequest::read(&Message::read(&octets).unwrap()).unwrap();
+        let groups: Vec<_> = request.services().map(|service| service.unwrap().rating_group).collect();
+        assert_eq!(groups, [Some(7)], "{indicator:?}");
+    }
+}
+
+#[test]
+fn an_empty_session_id_is_refused() {
+    let empty = request(command::CREDIT_CONTROL, |writer| {
+        let whole = event();
+        for avp in Message::read(&whole).unwrap().avps().map(Result::unwrap) {
+            if avp.name == avp::SESSION_ID { writer.utf8(avp::SESSION_ID, "") } else { writer.copy(&avp) }
+        }
+    });
+    let (code, guilty) = fault(&empty);
+    assert_eq!((code, guilty.map(|avp| avp.name)), (5004, Some(avp::SESSION_ID)));
 }
 
 #[test]

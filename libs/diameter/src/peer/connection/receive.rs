@@ -1,12 +1,13 @@
 //! Receiving half of a connection, by stage.
 
 use super::{ConnectionStage, Core, Leaving};
-use crate::check::{Fault, check};
+use crate::check::{Fault, check_as};
 use crate::dictionary::{avp, command};
 use crate::frame::{FrameError, next_frame};
 use crate::message::{Message, MessageError};
 use crate::peer::capabilities;
 use crate::peer::event::{Answers, Cause, End, Event, Incoming};
+use crate::peer::identity::is_restart;
 use crate::peer::watchdog::WatchdogState;
 use crate::result_code;
 
@@ -162,7 +163,8 @@ impl Core {
     }
 
     fn receive_cer(&mut self, message: Message<'_>) {
-        match capabilities::judge(&message, &self.config.identity, self.is_secured) {
+        match capabilities::judge(&message, (&self.config.identity, self.config.strictness), self.is_secured)
+        {
             Ok(capabilities) => {
                 let capabilities = Box::new(capabilities);
                 self.events.push_back(Event::Asked(capabilities.clone()));
@@ -201,7 +203,7 @@ impl Core {
 
     /// Whether a DWR or DPR does not keep to its grammar: it is answered so, and is life all the same.
     fn refuses(&mut self, message: &Message<'_>) -> bool {
-        match check(message) {
+        match check_as(message, self.config.strictness) {
             Err(fault) if !capabilities::is_about_bits(&fault) => {
                 self.heard();
                 self.send_error(message, &fault, "this does not keep to its grammar");
@@ -259,13 +261,12 @@ impl Core {
         }
     }
 
-    /// Section 8.16: another Origin-State-Id says that the peer lost its sessions.
+    /// Section 8.16: a greater Origin-State-Id says that the peer lost its sessions; 0 says nothing.
     fn see_origin_state_id(&mut self, message: Message<'_>) {
         let Some(origin_state_id) = message.find(avp::ORIGIN_STATE_ID).and_then(|avp| avp.u32().ok()) else {
             return;
         };
-        let before = self.origin_state_id.replace(origin_state_id);
-        if before.is_some_and(|before| before != origin_state_id) {
+        if is_restart(&mut self.origin_state_id, origin_state_id) {
             self.events.push_back(Event::Restarted { origin_state_id });
         }
     }

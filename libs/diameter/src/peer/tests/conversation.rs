@@ -338,7 +338,7 @@ fn the_end_of_a_connection_hands_back_what_was_sent_as_unknown_and_the_rest_as_n
 }
 
 #[test]
-fn a_changed_origin_state_id_says_that_the_peer_restarted() {
+fn a_greater_origin_state_id_alone_says_that_the_peer_restarted() {
     let mut pair = Pair::open();
     let dwr = |state: u32| {
         let mut dwr = Vec::new();
@@ -350,7 +350,11 @@ fn a_changed_origin_state_id_says_that_the_peer_restarted() {
     assert_eq!(input(&mut pair.server, &dwr(100), pair.now), []);
     let restarted = Seen::Event(Event::Restarted { origin_state_id: 101 });
     assert_eq!(input(&mut pair.server, &dwr(101), pair.now), [restarted]);
-    assert_eq!(input(&mut pair.server, &dwr(101), pair.now), []);
+    for state in [101, 100, 0, 101] {
+        assert_eq!(input(&mut pair.server, &dwr(state), pair.now), [], "{state}");
+    }
+    let restarted = Seen::Event(Event::Restarted { origin_state_id: 102 });
+    assert_eq!(input(&mut pair.server, &dwr(102), pair.now), [restarted]);
 }
 
 #[test]

@@ -170,7 +170,7 @@ fn the_loser_of_an_election_waits_for_the_cea_and_closes_the_other() {
 }
 
 #[test]
-fn another_origin_state_id_on_the_next_connection_says_that_the_peer_restarted() {
+fn a_greater_origin_state_id_on_the_next_connection_says_that_the_peer_restarted() {
     let (mut peer, now) = connected();
     peer.ended(I, End::Lost, &after(End::Lost), now);
     peer.asked(R, &capabilities(1), now);
@@ -178,6 +178,11 @@ fn another_origin_state_id_on_the_next_connection_says_that_the_peer_restarted()
     peer.ended(R, End::Lost, &after(End::Lost), now);
     peer.asked(Link(3), &capabilities(2), now);
     assert_eq!(orders(&mut peer), [Order::Restarted { origin_state_id: 2 }, Order::Accept(Link(3))]);
+    for (link, state) in [(4, 1), (5, 0), (6, 2)] {
+        peer.ended(Link(link - 1), End::Lost, &after(End::Lost), now);
+        peer.asked(Link(link), &capabilities(state), now);
+        assert_eq!(orders(&mut peer), [Order::Accept(Link(link))], "{state}");
+    }
 }
 
 #[test]

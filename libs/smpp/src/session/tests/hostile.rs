@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::limits::{PDU_OCTETS_MAX, TLV_OCTETS_MAX};
+use crate::pdu::QuerySm;
 use crate::samples::{Pool, Random};
 use crate::tlv::Tag;
 
@@ -203,11 +204,28 @@ fn any_sequence_number_is_echoed_and_may_be_used_again_once_answered() {
 }
 
 #[test]
-fn a_sequence_number_repeated_while_outstanding_is_an_error() {
+fn requests_of_one_kind_may_share_a_sequence_number_and_each_is_answered_in_its_turn() {
+    let (mut smsc, now) = bound_smsc(Config::default());
+    for _ in 0..3 {
+        assert_eq!(input(&mut smsc, &frame(&hello(), 5), now).len(), 1);
+    }
+    assert_eq!(smsc.unanswered(), 3);
+    smsc.respond(5, Status::ROK, b"1", now).unwrap();
+    smsc.respond(5, Status::RINVDSTADR, b"", now).unwrap();
+    smsc.respond(5, Status::ROK, b"3", now).unwrap();
+    let (ok, command) = (Status::ROK, Command::SUBMIT_SM_RESP);
+    assert_eq!(answers(&mut smsc), [(command, ok, 5), (command, Status::RINVDSTADR, 5), (command, ok, 5)]);
+    assert_eq!(smsc.unanswered(), 0);
+    assert!(smsc.respond(5, Status::ROK, b"4", now).is_err(), "all are answered");
+}
+
+#[test]
+fn a_sequence_number_of_an_outstanding_request_of_another_kind_is_an_error() {
     let (mut smsc, now) = bound_smsc(Config::default());
     input(&mut smsc, &frame(&hello(), 5), now);
-    let seen = input(&mut smsc, &frame(&hello(), 5), now);
-    assert_eq!(seen, [Seen::Refused { command: Command::SUBMIT_SM, status: Status::RSYSERR }]);
+    let query = QuerySm { message_id: b"1", ..QuerySm::default() };
+    let seen = input(&mut smsc, &frame(&query, 5), now);
+    assert_eq!(seen, [Seen::Refused { command: Command::QUERY_SM, status: Status::RSYSERR }]);
     assert_eq!(smsc.unanswered(), 1);
 }
 

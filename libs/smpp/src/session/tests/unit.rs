@@ -140,6 +140,12 @@ fn the_peers_window_is_bounded_and_notices_a_repeated_number() {
     peers.remove(7);
     assert!(peers.insert(7, Command::DATA_SM).is_ok());
     assert_eq!((peers.command(7), peers.command(0), peers.len()), (Some(Command::DATA_SM), None, 2));
+    // The same kind again counts, and is removed one at a time.
+    assert!(peers.insert(7, Command::DATA_SM).is_ok() && peers.is_full());
+    peers.remove(7);
+    assert_eq!((peers.command(7), peers.len()), (Some(Command::DATA_SM), 2));
+    peers.remove(7);
+    assert_eq!((peers.command(7), peers.len()), (None, 1));
 }
 
 #[test]
