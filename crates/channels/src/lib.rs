@@ -5,27 +5,45 @@
 //! Names in the API, columns of CSV files, enums of `/openapi.json`, help of the command line come from
 //! [`ALL`]. How to speak to the world outside is the business of the channel's folder in `gateway`.
 //!
-//! Architecture Invariant: outside this crate and that folder nobody asks which channel it is, but for two
-//! places: messages of platforms are short messages ([`SMS`]), and the SMTP door hears answers to mail
-//! ([`MAIL`]).
+//! Architecture Invariant: outside this crate and that folder nobody asks which channel it is, but for three
+//! places: messages of platforms are short messages ([`SMS`]), the SMTP door hears answers to mail
+//! ([`MAIL`]), and the topic door has the sessions of the line protocol ([`LINE`]).
 
+pub mod adapt;
 mod addr_spec;
+mod characters;
 mod content;
+pub mod courtesies;
 mod defaults;
 pub mod drill;
+pub mod languages;
+pub mod legible;
 mod list;
+mod message_part;
+mod number;
 mod phone;
+mod transliterate;
 
+pub use characters::{decimal_digit, is_invisible};
 pub use content::Part;
 pub use defaults::Defaults;
 pub use list::{
-    NoChannel, address, endpoint, meant, name, named, names, not_built, number, numbers, of, traits,
+    NoChannel, address, before_colon, canonical, endpoint, entry, key, meant, meant_surely, name, named,
+    names, not_built, number, numbers, of, shown, traits, words_before_colon,
 };
+pub use message_part::MessagePart;
+pub use transliterate::in_ascii;
 
 use records::{AlertNo, AlertRequest, ChannelNumber, Content, EndpointNo};
+use std::borrow::Cow;
 
 /// An address in normal form: two that reach the same device are equal.
 pub type Address = String;
+
+/// Whether a phone number in normal form can belong to somebody, by what its country gives out.
+pub fn is_assignable_number(number: &str) -> bool {
+    number::is_assignable(number)
+}
 
 /// Declares a channel a line: `CONSTANT = file::Type`. A line's place is the channel's number, which stands
 /// in stored records: a new channel comes last, and none is ever taken out.
@@ -52,6 +70,11 @@ channels! {
     TOPIC = topic::TopicChannel,
     EDGE = edge::EdgeChannel,
     FILE = file::FileChannel,
+    PAGER = pager::PagerChannel,
+    WEBHOOK = webhook::WebhookChannel,
+    MQTT = mqtt::MqttChannel,
+    IM = im::ImChannel,
+    LINE = line::LineChannel,
 }
 
 /// A way of reaching a device, as far as it must be known without speaking its protocol.
@@ -63,12 +86,24 @@ pub trait Channel: Sync {
     /// only.
     fn name(&self) -> &'static str;
 
+    /// What its addresses begin with, where they are of several networks: `matrix` of `matrix:@a:b`. Lower
+    /// case, `a`–`z` only. An entry of an audience is such an address alone, without the channel's name.
+    fn schemes(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// An address of it, for help and examples: without the name before it.
     fn example(&self) -> &'static str;
 
     /// What people call its addresses where they do not know its name, in small letters without blanks and
     /// signs: `phone` for a column that should be `sms`.
     fn other_names(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Those of [`Channel::other_names`] that may mean something else, such as `telefon` beside `mobil`: they
+    /// count where no other name does.
+    fn vague_names(&self) -> &'static [&'static str] {
         &[]
     }
 
@@ -81,6 +116,27 @@ pub trait Channel: Sync {
     /// # Errors
     /// What is wrong with it, in words that name it.
     fn address(&self, text: &str, defaults: &Defaults) -> Result<Address, String>;
+
+    /// What all ways to write an address in normal form have in common: addresses with one key reach one
+    /// device. An address is kept and used as it was written, and compared by its key.
+    fn key<'a>(&self, address: &'a str) -> Cow<'a, str> {
+        Cow::Borrowed(address)
+    }
+
+    /// The one form of an address as anybody writes it, a network, a platform or a person: two that reach the
+    /// same device are equal: the key of its normal form. Of what is no address it is the text without blanks
+    /// around it.
+    fn canonical<'t>(&self, text: &'t str, defaults: &Defaults) -> Cow<'t, str> {
+        match self.address(text, defaults) {
+            Ok(address) => Cow::Owned(self.key(&address).into_owned()),
+            Err(_) => Cow::Borrowed(text.trim()),
+        }
+    }
+
+    /// An address as lists, reports, logs and errors show it: without what is a secret in it.
+    fn shown<'a>(&self, address: &'a str) -> Cow<'a, str> {
+        Cow::Borrowed(address)
+    }
 
     /// The beginning of addresses that a route may be limited to.
     ///
@@ -139,4 +195,11 @@ pub struct Traits {
     pub askable: bool,
     /// A text has room for the mark of a drill at its end, too.
     pub mark_last: bool,
+    /// The headline is shown as the beginning of the text.
+    pub headline_in_text: bool,
+    /// Devices speak: no text is shown.
+    pub speaks: bool,
+    /// Who is not there now may come: after a refusal for now the person's next device follows at once, and
+    /// this one is tried again as long as the alert lasts, and when they come.
+    pub presence: bool,
 }

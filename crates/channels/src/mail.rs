@@ -3,6 +3,7 @@
 use crate::content::{self, Part};
 use crate::{Address, Channel, Defaults, MAIL, Traits, addr_spec};
 use records::{AlertNo, AlertRequest, ChannelNumber, Content, EndpointNo, mail_key};
+use std::borrow::Cow;
 
 /// Characters of a subject that is made from a text (RFC 5322, 2.1.1).
 const SUBJECT_CHARS_MAX: usize = 78;
@@ -28,6 +29,9 @@ impl Channel for MailChannel {
             "smtp",
             "epost",
             "mejl",
+            "mailadress",
+            "mailbox",
+            "poczta",
             "correo",
             "correoelectrónico",
             "courriel",
@@ -39,6 +43,11 @@ impl Channel for MailChannel {
     }
     fn address(&self, text: &str, _: &Defaults) -> Result<Address, String> {
         addr_spec::mail(text)
+    }
+    /// No mail system in use tells letters of the mailbox's name by their case (RFC 5321, 2.4 asks not to),
+    /// and quotes that are not needed say nothing.
+    fn key<'a>(&self, address: &'a str) -> Cow<'a, str> {
+        addr_spec::key(address)
     }
     fn content(&self, request: &AlertRequest, language: Option<&str>) -> Option<Content> {
         let text = content::text(request, language, MAIL)?;

@@ -1,6 +1,6 @@
 //! Phone numbers in the form they are kept: E.164 (ITU-T E.164, 6.2).
 
-use crate::Defaults;
+use crate::{Defaults, legible};
 use phonenumber::Mode;
 
 /// E.164 allows so many digits, country code included.
@@ -8,7 +8,12 @@ const PHONE_DIGITS_MAX: usize = 15;
 /// No country has shorter numbers that can be reached from abroad.
 const PHONE_DIGITS_MIN: usize = 7;
 /// How people separate the digits they write.
-const PHONE_SEPARATORS: &str = " -.()/\u{a0}\u{2010}\u{2011}\u{2013}";
+const PHONE_SEPARATORS: &str = " -.()/";
+
+/// Whether people write it between the digits of a number.
+pub(crate) fn is_separator(c: char) -> bool {
+    PHONE_SEPARATORS.contains(c) || c.is_whitespace()
+}
 
 /// A phone number as `+` and digits. National numbers need a default region.
 pub(crate) fn phone(text: &str, defaults: &Defaults) -> Result<String, String> {
@@ -17,8 +22,9 @@ pub(crate) fn phone(text: &str, defaults: &Defaults) -> Result<String, String> {
     {
         return international(digits);
     }
-    let text = text.trim();
-    let number = text.strip_prefix("tel:").unwrap_or(text);
+    let text = &*legible::address(text);
+    let link = text.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("tel:"));
+    let number = without_fraction(if link { text[4..].trim_start() } else { text });
     let digits = number.strip_prefix('+').unwrap_or(number);
     if let Some(strange) = digits.chars().find(|c| !(c.is_ascii_digit() || PHONE_SEPARATORS.contains(*c))) {
         return Err(format!("{text:?} is not a phone number: it has {strange:?}"));
@@ -36,7 +42,16 @@ pub(crate) fn phone(text: &str, defaults: &Defaults) -> Result<String, String> {
     international(parsed.format().mode(Mode::E164).to_string().trim_start_matches('+'))
 }
 
-fn international(digits: &str) -> Result<String, String> {
+/// A table that took numbers for quantities writes 46701234567.0.
+fn without_fraction(number: &str) -> &str {
+    match number.strip_suffix(".0") {
+        Some(whole) if whole.trim_start_matches('+').bytes().all(|octet| octet.is_ascii_digit()) => whole,
+        _ => number,
+    }
+}
+
+/// The E.164 form of a number's digits, its country code first.
+pub(crate) fn international(digits: &str) -> Result<String, String> {
     if !(PHONE_DIGITS_MIN..=PHONE_DIGITS_MAX).contains(&digits.len()) {
         let len = digits.len();
         return Err(format!(
@@ -93,6 +108,16 @@ mod tests {
             ("0046 70 123 45 67", "+46701234567"),
             ("tel:+46-70-1234567", "+46701234567"),
             (" +1 415 555 2671 ", "+14155552671"),
+            ("\u{202a}+46\u{a0}70\u{2011}123\u{a0}45\u{a0}67\u{202c}", "+46701234567"),
+            ("\u{2068}+46701234567\u{2069}", "+46701234567"),
+            ("０７０－１２３４５６７", "+46701234567"),
+            ("+٤٦٧٠١٢٣٤٥٦٧", "+46701234567"),
+            ("TEL: +46 70 123 45 67", "+46701234567"),
+            ("0701234567.0", "+46701234567"),
+            ("+46701234567.0", "+46701234567"),
+            ("＋４６７０１２３４５６７", "+46701234567"),
+            ("\u{200e}+46\u{a0}70\u{2011}123 45 67\u{202c}", "+46701234567"),
+            ("٠٠٤٦٧٠١٢٣٤٥٦٧", "+46701234567"),
         ];
         for (text, expected) in good {
             assert_eq!(phone(text, &sweden()).as_deref(), Ok(expected), "{text}");

@@ -1,7 +1,8 @@
 //! Short messages, by SMPP.
 
-use crate::{Address, Channel, Defaults, SMS, Traits, phone};
+use crate::{Address, Channel, Defaults, SMS, Traits, number, phone};
 use records::ChannelNumber;
+use std::borrow::Cow;
 
 /// Short messages.
 pub(crate) struct SmsChannel;
@@ -21,8 +22,16 @@ impl Channel for SmsChannel {
             "phone",
             "telephone",
             "tel",
+            "telefon",
+            "téléphone",
+            "teléfono",
+            "telefono",
+            "telefone",
+            "puhelin",
+            "telefoon",
             "mobile",
             "mobilephone",
+            "mobiletelephone",
             "cell",
             "cellphone",
             "cellular",
@@ -31,25 +40,31 @@ impl Channel for SmsChannel {
             "mobil",
             "mobiltelefon",
             "mobiltel",
-            "telefon",
+            "mobiel",
             "handy",
-            "téléphone",
+            "natel",
             "portable",
-            "teléfono",
-            "telefono",
             "móvil",
             "movil",
             "celular",
             "cellulare",
-            "telefone",
-            "puhelin",
+            "telemóvel",
+            "kännykkä",
+            "matkapuhelin",
+            "komórka",
         ]
+    }
+    fn vague_names(&self) -> &'static [&'static str] {
+        &self.other_names()[..10]
     }
     fn form(&self) -> &'static str {
         "a number in E.164 form"
     }
     fn address(&self, text: &str, defaults: &Defaults) -> Result<Address, String> {
         phone::phone(text, defaults)
+    }
+    fn canonical<'t>(&self, text: &'t str, defaults: &Defaults) -> Cow<'t, str> {
+        number::canonical(text, defaults)
     }
     fn check_prefix(&self, prefix: &str) -> Result<(), String> {
         phone::check_prefix(prefix)

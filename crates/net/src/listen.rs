@@ -246,7 +246,7 @@ impl AcceptedStream {
                 Stream::plain(tcp)?
             }
             AcceptedStream::Sctp(socket, messages) => {
-                Stream::Sctp(SctpStream::new(registered(socket)?, messages.length))
+                Stream::Sctp(SctpStream::new(registered(socket)?, messages))
             }
         };
         match tls {

@@ -88,3 +88,61 @@ impl<P: smtp::server::RecipientPolicy> Machine for smtp::server::SmtpServer<P> {
         smtp::server::SmtpServer::is_finished(self)
     }
 }
+
+impl Machine for mqtt::client::MqttClient {
+    type Event<'a> = mqtt::client::MqttClientEvent;
+
+    fn handle_input(&mut self, now: Instant, input: &[u8]) {
+        mqtt::client::MqttClient::handle_input(self, now, input);
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        mqtt::client::MqttClient::handle_timeout(self, now);
+    }
+    fn handle_eof(&mut self, now: Instant) {
+        mqtt::client::MqttClient::handle_eof(self, now);
+    }
+    fn poll_transmit(&mut self, output: &mut Vec<u8>) {
+        mqtt::client::MqttClient::poll_transmit(self, output);
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        mqtt::client::MqttClient::poll_timeout(self)
+    }
+    fn poll_event(&mut self) -> Option<Self::Event<'_>> {
+        mqtt::client::MqttClient::poll_event(self)
+    }
+    fn wants_input(&self) -> bool {
+        mqtt::client::MqttClient::wants_input(self)
+    }
+    fn is_finished(&self) -> bool {
+        mqtt::client::MqttClient::is_finished(self)
+    }
+}
+
+impl Machine for mqtt::server::MqttServer {
+    type Event<'a> = mqtt::server::MqttServerEvent;
+
+    fn handle_input(&mut self, now: Instant, input: &[u8]) {
+        mqtt::server::MqttServer::handle_input(self, now, input);
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        mqtt::server::MqttServer::handle_timeout(self, now);
+    }
+    fn handle_eof(&mut self, _now: Instant) {
+        mqtt::server::MqttServer::handle_eof(self);
+    }
+    fn poll_transmit(&mut self, output: &mut Vec<u8>) {
+        mqtt::server::MqttServer::poll_transmit(self, output);
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        mqtt::server::MqttServer::poll_timeout(self)
+    }
+    fn poll_event(&mut self) -> Option<Self::Event<'_>> {
+        mqtt::server::MqttServer::poll_event(self)
+    }
+    fn wants_input(&self) -> bool {
+        mqtt::server::MqttServer::wants_input(self)
+    }
+    fn is_finished(&self) -> bool {
+        mqtt::server::MqttServer::is_finished(self)
+    }
+}

@@ -157,6 +157,26 @@ impl OutboundPolicy {
         if self.allows_address(ip) { Ok(OutboundTarget::Judged) } else { Err(OutboundRefusal::Address(ip)) }
     }
 
+    /// Whether a URL may be called without TLS: what `[outbound]` lists, by name or by network, and hosts of
+    /// the configuration's own URLs. A name that only resolves to a listed network is not listed.
+    pub fn allows_plain(&self, url: &Url) -> bool {
+        let is_in_network = |ip: IpAddr| self.networks.iter().any(|network| network.holds(ip.to_canonical()));
+        if place_of(url).is_some_and(|place| self.trusted.contains(&place)) {
+            return true;
+        }
+        match url.host() {
+            Some(Host::Ipv4(ip)) => is_in_network(ip.into()),
+            Some(Host::Ipv6(ip)) => is_in_network(ip.into()),
+            Some(Host::Domain(name)) => {
+                let name = plain(name);
+                let is_own = OWN_NAMES.iter().any(|own| name == *own || is_below(name, own));
+                self.names.iter().any(|allowed| allowed.holds(name))
+                    || is_own && is_in_network(Ipv4Addr::LOCALHOST.into())
+            }
+            None => false,
+        }
+    }
+
     fn judge_name(&self, name: &str) -> Result<OutboundTarget, OutboundRefusal> {
         if name.is_empty() {
             return Err(OutboundRefusal::NoUrl);

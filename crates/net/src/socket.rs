@@ -13,6 +13,10 @@ const LEVEL: libc::c_int = 132;
 pub(crate) const SCTP_INITMSG: libc::c_int = 2;
 /// Sends small messages at once (section 8.1.5).
 pub(crate) const SCTP_NODELAY: libc::c_int = 3;
+/// Tells of an association: among others how many streams the peer takes (section 8.2.1).
+const SCTP_STATUS: libc::c_int = 14;
+/// Says of one message its stream and payload protocol (section 5.3.4).
+const SCTP_SNDINFO: libc::c_int = 2;
 /// What holds for messages that are sent without saying so (section 8.1.31).
 pub(crate) const SCTP_DEFAULT_SNDINFO: libc::c_int = 34;
 /// Adds local addresses; how Linux makes `sctp_bindx` (section 9.1).
@@ -32,6 +36,82 @@ pub(crate) fn set_option(socket: BorrowedFd<'_>, option: libc::c_int, value: &[u
         unsafe { libc::setsockopt(socket.as_raw_fd(), LEVEL, option, value.as_ptr().cast(), length) };
     // SCTP_SOCKOPT_CONNECTX gives the number of the association.
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// What is said of one message that is sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SendInfo {
+    pub(crate) stream: u16,
+    pub(crate) payload_protocol: u32,
+}
+
+/// Octets of `struct sctp_sndinfo`: stream, flags, protocol in network order, context, association.
+const SNDINFO_OCTETS: usize = 16;
+/// Octets of a `cmsghdr` with one, on any machine of 64 bits or fewer.
+const CONTROL_OCTETS: usize = 32;
+
+/// Room for a control message, at the alignment of its header.
+#[repr(C)]
+union ControlBuffer {
+    header: libc::cmsghdr,
+    octets: [u8; CONTROL_OCTETS],
+}
+
+/// Sends one user message on a stream; how many octets of it the system took.
+pub(crate) fn send_message(
+    socket: BorrowedFd<'_>,
+    message: &[u8],
+    info: &SendInfo,
+    flags: libc::c_int,
+) -> io::Result<usize> {
+    let mut sndinfo = [0; SNDINFO_OCTETS];
+    sndinfo[..2].copy_from_slice(&info.stream.to_ne_bytes());
+    sndinfo[4..8].copy_from_slice(&info.payload_protocol.to_be_bytes());
+    let mut control = ControlBuffer { octets: [0; CONTROL_OCTETS] };
+    let mut part = libc::iovec { iov_base: message.as_ptr().cast_mut().cast(), iov_len: message.len() };
+    // SAFETY: `cmsghdr` and `msghdr` are numbers and pointers, for which zeros are values. CMSG_SPACE and
+    // CMSG_LEN only count. The header is written into `control`, which is aligned for it and at least as long
+    // as header and information together (the assertion below); the information behind it is written octet by
+    // octet. sendmsg(2) reads all that `head` points to, which lives until it returns, writes none of it, and
+    // keeps nothing. The descriptor is open, since it is borrowed.
+    #[allow(unsafe_code)]
+    let sent = unsafe {
+        let space = libc::CMSG_SPACE(SNDINFO_OCTETS as libc::c_uint) as usize;
+        assert!(space <= CONTROL_OCTETS);
+        let mut head: libc::msghdr = std::mem::zeroed();
+        head.msg_iov = &raw mut part;
+        head.msg_iovlen = 1;
+        head.msg_control = (&raw mut control).cast();
+        head.msg_controllen = space as _;
+        let header = libc::CMSG_FIRSTHDR(&raw const head);
+        (*header).cmsg_level = LEVEL;
+        (*header).cmsg_type = SCTP_SNDINFO;
+        (*header).cmsg_len = libc::CMSG_LEN(SNDINFO_OCTETS as libc::c_uint) as _;
+        std::ptr::copy_nonoverlapping(sndinfo.as_ptr(), libc::CMSG_DATA(header), SNDINFO_OCTETS);
+        libc::sendmsg(socket.as_raw_fd(), &raw const head, flags)
+    };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// How many streams the peer of an association takes.
+pub(crate) fn outbound_streams(socket: BorrowedFd<'_>) -> io::Result<u16> {
+    // struct sctp_status: association, state and window, four octets each; data without acknowledgement, data
+    // that waits, streams in, streams out, two each; then what is not looked at.
+    const OUT: std::ops::Range<usize> = 18..20;
+    let mut status = [0_u8; 512];
+    let mut length = status.len() as libc::socklen_t;
+    // SAFETY: pointer and length are those of one array, which is borrowed for the whole call; the kernel
+    // writes at most `length` octets of it, at any alignment, and keeps nothing (getsockopt(2)). The
+    // descriptor is open, since it is borrowed.
+    #[allow(unsafe_code)]
+    let result = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), LEVEL, SCTP_STATUS, status.as_mut_ptr().cast(), &raw mut length)
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let [low, high] = [status[OUT.start], status[OUT.end - 1]];
+    Ok(u16::from_ne_bytes([low, high]))
 }
 
 /// Has the runtime watch a socket, which does not block.

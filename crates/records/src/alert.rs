@@ -31,6 +31,11 @@ pub struct Alert {
 }
 
 impl Alert {
+    /// It is a message stream: nobody sent it.
+    pub fn is_stream(&self) -> bool {
+        matches!(self.origin, Origin::Standing { .. })
+    }
+
     /// Notes why it is in its state, or that there is nothing to say. What is to be known to the end stays.
     pub fn set_note(&mut self, note: &str) {
         self.note = noted(&self.note, note);
@@ -59,6 +64,8 @@ pub enum Origin {
         /// The first index.
         intake_from: u64,
     },
+    /// A reply to what a person wrote from a device: to that one address, and in no list.
+    Reply,
 }
 
 /// States of an alert.

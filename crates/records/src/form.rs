@@ -6,7 +6,7 @@ use crate::DecodeError;
 /// Form of everything that stands on a bus, as a whole: its files, and all records. Raised with the first
 /// release that writes something that an earlier one cannot read, so that the earlier one refuses the whole
 /// at its start instead of single records later.
-pub const DATA_FORM: u32 = 1;
+pub const DATA_FORM: u32 = 2;
 
 /// First octet of each record. A record whose form changes takes the next number, and its reader goes on to
 /// read this one.

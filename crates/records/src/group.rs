@@ -17,6 +17,33 @@ pub struct Group {
     /// Everyone this fits belongs to it.
     #[serde(default)]
     pub rule: Option<Rule>,
+    /// Whether people may join it by themselves.
+    #[serde(default)]
+    pub join: JoinRule,
+}
+
+/// Whether people may join a group from their devices or their own page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum JoinRule {
+    /// They may.
+    Open,
+    /// They may ask to; an operator decides.
+    Approval,
+    /// They may not.
+    #[default]
+    Closed,
+}
+
+impl JoinRule {
+    /// Its name in the API.
+    pub const fn name(self) -> &'static str {
+        match self {
+            JoinRule::Open => "open",
+            JoinRule::Approval => "approval",
+            JoinRule::Closed => "closed",
+        }
+    }
 }
 
 /// A condition on a recipient's attributes.

@@ -10,11 +10,14 @@ mod account;
 mod alert;
 mod batch;
 mod bill;
+mod carrier_callback;
+mod carrier_receipt;
 mod channel;
 mod delivery;
 mod form;
 mod group;
 mod ids;
+mod line_block;
 mod message;
 mod notice;
 mod outcome;
@@ -23,6 +26,7 @@ mod redacted;
 mod roster;
 mod route;
 mod segment;
+mod service_call;
 mod share;
 mod text_topic;
 mod time;
@@ -37,32 +41,39 @@ pub use alert::{
 };
 pub use batch::{AttemptResultRef, OutcomeBatch};
 pub use bill::{Bill, BillItem, Funding, Unpaid};
+pub use carrier_callback::{CallbackPurpose, CarrierCallback};
+pub use carrier_receipt::{CarrierReceipt, CarrierReport};
 pub use channel::ChannelNumber;
 pub use delivery::{Answer, Delivery, DeliveryState, Reason};
 pub use form::{DATA_FORM, FORM, behind_form, with_form};
-pub use group::{Group, Rule, Test};
+pub use group::{Group, JoinRule, Rule, Test};
 pub use ids::{AlertId, AlertNo, EndpointNo};
+pub use line_block::LineBlock;
 pub use message::{
-    ClientEvent, ClientInbound, DlrRequest, DlrState, Intake, Message, MessageClient, MessageId,
-    MessageStatus, Short, ShortAddress, ShortText,
+    ClientEvent, ClientInbound, ClientReceipt, DlrRequest, DlrState, Intake, Message, MessageClient,
+    MessageId, MessageStatus, Short, ShortAddress, ShortText,
 };
 pub use notice::{Notice, NoticeVerb};
 pub use outcome::{
-    AttemptRef, AttemptResult, Claim, Inbound, InboundOctets, Intent, NotTried, Outcome, Receipt,
-    ReceiptState, decode_outcomes, edge_key, encode_outcomes, mail_key,
+    AttemptRef, AttemptResult, Claim, Inbound, InboundOctets, Intent, NotTried, Outcome, PersonReply,
+    Receipt, ReceiptState, channel_key, decode_outcomes, edge_key, encode_outcomes, mail_key,
 };
-pub use recipient::{Device, Position, QuietHours, Recipient};
+pub use recipient::{Device, DeviceProfile, Letters, Position, Preference, QuietHours, Recipient};
 pub use redacted::Redacted;
-pub use roster::{Person, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry, RosterMessage, RosterSheet};
+pub use roster::{
+    Person, PlacedProfile, QuietSpan, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry, RosterMessage,
+    RosterSheet,
+};
 pub use route::{Lane, NodeHealth, Route, RouteHealth};
 pub use segment::{Body, Content, Entry, SEGMENT_OCTETS_MAX, SEGMENT_SECONDS_MAX, Segment};
+pub use service_call::{SERVICE_CALLS, ServiceCall};
 pub use share::{RateAsk, RateAsks, RateGrant, RateGrants};
 pub use text_topic::{TEXT_TOPIC_OCTETS_MAX, TEXT_TOPICS, text_topic_of_bus, text_topic_on_bus};
 pub use time::Timestamp;
 pub use topics::{
     ACCEPTED, ASKS, CONTROL, Control, ControlState, INBOUND, INTAKE, NOTICES, OUTCOMES, RATES_ASKED,
-    RATES_GRANTED, ROUTES, TOLD_TAIL, answers_topic, client_topic, decode_accepted, encode_accepted,
-    health_key, health_of, segment_topic,
+    RATES_GRANTED, ROUTES, TOLD_TAIL, answers_topic, callbacks_topic, client_topic, decode_accepted,
+    encode_accepted, health_key, health_of, segment_topic,
 };
 pub use trouble::{ServerTrouble, TroubleTracker};
 

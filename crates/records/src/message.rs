@@ -185,6 +185,21 @@ pub enum ClientEvent {
     Status(Box<MessageStatus>),
     /// A message from a person.
     Inbound(Box<ClientInbound>),
+    /// What became of a message of its own, by a receipt of the carrier.
+    Receipt(Box<ClientReceipt>),
+}
+
+/// What became of a message, with the carrier's own words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientReceipt {
+    /// As every status of a message.
+    pub status: MessageStatus,
+    /// The carrier's error code, digits or letters; empty: none.
+    pub error: Box<str>,
+    /// Type of network and its error code (SMPP 3.4, 5.3.2.31).
+    pub network_error: Option<(u8, u16)>,
+    /// When it came about, by the carrier; nothing: it does not say so.
+    pub done: Option<Timestamp>,
 }
 
 /// What became of a message.

@@ -1,4 +1,4 @@
-use crate::{AlertId, DecodeError, Timestamp};
+use crate::{AlertId, DecodeError, Message, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// What we tell an observer or a platform by HTTP; a record on the topic [`crate::NOTICES`].
@@ -23,13 +23,17 @@ pub struct Notice {
 }
 
 /// How a notice is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NoticeVerb {
     /// A signed POST (Standard Webhooks).
     Post,
     /// A GET of the address as it is, unsigned: a platform's own old way (`callback`, `dlr-url`). Any 2xx or
     /// 3xx answer is enough.
     Fetch,
+    /// The same for a message of a person; a text in the answer is sent back as this message.
+    FetchReply(Box<Message>),
+    /// A signed POST for an account other than [`crate::Account::DEFAULT`], with the account's own secret.
+    PostFor(String),
 }
 
 impl Notice {

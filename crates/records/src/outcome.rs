@@ -1,4 +1,4 @@
-use crate::{AlertNo, ChannelNumber, DecodeError, EndpointNo, Lane, Timestamp};
+use crate::{AlertNo, CarrierReceipt, ChannelNumber, DecodeError, EndpointNo, Lane, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// One thing that happened, as appended to the topic [`crate::OUTCOMES`]. A record on the topic is a batch
@@ -43,6 +43,21 @@ pub enum Outcome {
         /// Its name.
         node: String,
     },
+    /// A carrier of short messages said something of an earlier submission, or of a message that only looks
+    /// like one.
+    CarrierReceipt(Box<CarrierReceipt>),
+    /// A person answered a certain message of ours, as their network says.
+    Reply(Box<PersonReply>),
+}
+
+/// A person's answer to a message that the network names. Where nobody knows the message it is taken as any
+/// other message of theirs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersonReply {
+    /// The carrier's id of the answered message as keys: one of them equals one of the submission's.
+    pub keys: Vec<u64>,
+    /// What they said.
+    pub inbound: Inbound,
 }
 
 /// A process says that a segment is its own, before it intends the first entry of it. Where several processes
@@ -191,7 +206,8 @@ pub struct Inbound {
     pub to: String,
     /// What they said.
     pub text: String,
-    /// What was said as octets, where it is no text or has a header of its own.
+    /// What was said as octets, where it is no text or has a header or a class of its own. Without a text it
+    /// is none.
     pub octets: Option<Box<InboundOctets>>,
     /// The delivery it belongs to, where the channel knows (a mail's In-Reply-To).
     pub of: Option<(AlertNo, EndpointNo)>,
@@ -199,7 +215,7 @@ pub struct Inbound {
     pub at: Timestamp,
 }
 
-/// A short message that is no text, as it came.
+/// A short message that is no text, or more than text, as it came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InboundOctets {
     /// SMPP `data_coding`.
@@ -208,6 +224,22 @@ pub struct InboundOctets {
     pub udh: Vec<u8>,
     /// User data without its header.
     pub octets: Vec<u8>,
+}
+
+impl InboundOctets {
+    /// The message class, 0 (shown at once) to 3, where the coding has one (TS 23.038, 4).
+    pub fn class(&self) -> Option<u8> {
+        let has_class =
+            matches!(self.data_coding, 0x10..=0x1F | 0x30..=0x3F | 0x50..=0x5F | 0x70..=0x7F | 0xF0..=0xFF);
+        has_class.then_some(self.data_coding & 0x03)
+    }
+
+    /// What waits for the person, where the coding says so (TS 23.038, 4): 0 voice, 1 fax, 2 mail, 3 other; 4
+    /// more when it waits no longer.
+    pub fn waiting(&self) -> Option<u8> {
+        let ends = if self.data_coding & 0x08 == 0 { 4 } else { 0 };
+        matches!(self.data_coding, 0xC0..=0xEF).then_some(self.data_coding & 0x03 | ends)
+    }
 }
 
 /// The key by which a mail's submission and its bounces find each other: a mail has no carrier id that a
@@ -225,6 +257,14 @@ pub fn edge_key(alert: AlertNo, endpoint: EndpointNo) -> u64 {
     /// "edge" in ASCII.
     const SALT: u64 = 0x6564_6765_0000_0000;
     mix(mix(SALT ^ u64::from(endpoint.0)) ^ alert.0)
+}
+
+/// The key by which a submission and what is said of it later find each other, on a channel whose network
+/// names no id. Stable over versions; never the same for two endpoints of one alert.
+pub fn channel_key(channel: ChannelNumber, alert: AlertNo, endpoint: EndpointNo) -> u64 {
+    /// "ch" in ASCII; the channel's number is behind it.
+    const SALT: u64 = 0x6368_0000_0000_0000;
+    mix(mix((SALT | u64::from(channel.0) << 32) ^ u64::from(endpoint.0)) ^ alert.0)
 }
 
 /// The finaliser of SplitMix64: a bijection that spreads every bit over all.
@@ -249,6 +289,26 @@ pub fn decode_outcomes(bytes: &[u8]) -> Result<Vec<Outcome>, DecodeError> {
 mod tests {
     use super::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn class_and_waiting_are_read_by_the_standards_coding_groups() {
+        let cases = [
+            (0x00, None, None),
+            (0x08, None, None),
+            (0x10, Some(0), None),
+            (0x1A, Some(2), None),
+            (0xC0, None, Some(4)),
+            (0xC8, None, Some(0)),
+            (0xDA, None, Some(2)),
+            (0xE3, None, Some(7)),
+            (0xF0, Some(0), None),
+            (0xF5, Some(1), None),
+        ];
+        for (data_coding, class, waiting) in cases {
+            let octets = InboundOctets { data_coding, udh: Vec::new(), octets: Vec::new() };
+            assert_eq!((octets.class(), octets.waiting()), (class, waiting), "{data_coding:#x}");
+        }
+    }
 
     #[test]
     fn a_mails_key_is_stable_and_differs_between_deliveries() {

@@ -1,3 +1,5 @@
+mod form1;
+
 use crate::{ChannelNumber, DecodeError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -34,17 +36,41 @@ pub struct Recipient {
     /// Everything else that is known of them; rules and templates read it.
     #[serde(default)]
     pub attributes: BTreeMap<String, String>,
+    /// What they would rather have first, whatever the order of their devices.
+    #[serde(default)]
+    pub prefers: Option<Preference>,
 }
+
+/// Form of a recipient that is written: 2 since people have a preference and devices a profile.
+const RECIPIENT_FORM: u8 = 2;
 
 impl Recipient {
     /// As stored.
     pub fn encode(&self) -> Vec<u8> {
-        crate::to_bytes(self)
+        let mut record = vec![RECIPIENT_FORM];
+        crate::write_behind(&mut record, self);
+        record
     }
-    /// Reads what [`Recipient::encode`] wrote.
+    /// Reads what [`Recipient::encode`] wrote, of this version or an earlier one.
+    ///
+    /// # Errors
+    /// Damage, or a form that only a newer version can read.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        crate::from_bytes("recipient", bytes)
+        match bytes.split_first() {
+            Some((&RECIPIENT_FORM, rest)) => crate::read_one("recipient", rest).map(|(person, _)| person),
+            _ => crate::from_bytes("recipient", bytes).map(form1::Recipient::into),
+        }
     }
+}
+
+/// Which kind of device a person would rather be reached by first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Preference {
+    /// Devices that show a text.
+    Text,
+    /// Devices that speak.
+    Voice,
 }
 
 /// One device of a recipient. Its order is its place in the list.
@@ -63,6 +89,70 @@ pub struct Device {
     /// Its owner said stop.
     #[serde(default)]
     pub opted_out: bool,
+    /// What it can show, where that is less than its channel can carry.
+    #[serde(default)]
+    pub profile: Option<DeviceProfile>,
+}
+
+impl Device {
+    /// A device as it is when nothing else is known of it: switched on, not verified.
+    pub fn new(channel: ChannelNumber, address: String) -> Device {
+        Device { channel, address, enabled: true, verified: false, opted_out: false, profile: None }
+    }
+}
+
+/// What one device can show, where that differs from what its channel can carry. A member that is not given
+/// is as the channel has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default)]
+pub struct DeviceProfile {
+    /// Letters that it shows of one message, 1 or more: 20 of an old pager.
+    #[serde(default)]
+    pub length: Option<u16>,
+    /// The letters it has.
+    #[serde(default)]
+    pub letters: Option<Letters>,
+    /// Whether its owner can follow a link on it.
+    #[serde(default)]
+    pub links: Option<bool>,
+    /// Whether it shows HTML.
+    #[serde(default)]
+    pub html: Option<bool>,
+}
+
+impl DeviceProfile {
+    /// It takes nothing away from what the channel carries.
+    pub fn is_empty(&self) -> bool {
+        self.length.is_none()
+            && self.letters.is_none_or(|letters| letters == Letters::All)
+            && self.links != Some(false)
+            && self.html != Some(false)
+    }
+
+    /// What both can show: one device may stand at several people.
+    #[must_use]
+    pub fn within(self, other: DeviceProfile) -> DeviceProfile {
+        let less = |a: Option<bool>, b: Option<bool>| a.into_iter().chain(b).min();
+        DeviceProfile {
+            length: self.length.into_iter().chain(other.length).min(),
+            letters: self.letters.into_iter().chain(other.letters).min(),
+            links: less(self.links, other.links),
+            html: less(self.html, other.html),
+        }
+    }
+}
+
+/// The letters of a device, from the fewest to the most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Letters {
+    /// Digits alone: the oldest pagers.
+    Digits,
+    /// ASCII: others are written without their accents.
+    Ascii,
+    /// The default alphabet of GSM (3GPP TS 23.038, 6.2.1).
+    Gsm,
+    /// Every letter.
+    All,
 }
 
 fn yes() -> bool {
@@ -145,5 +235,37 @@ mod tests {
         }
         let person = Recipient { quiet_hours: Some(quiet), ..Recipient::default() };
         assert_eq!(Recipient::decode(&person.encode()).unwrap(), person);
+    }
+
+    #[test]
+    fn a_device_of_several_people_shows_what_all_of_them_say_it_can() {
+        let one = DeviceProfile { length: Some(80), letters: Some(Letters::Gsm), ..DeviceProfile::default() };
+        let other = DeviceProfile { length: Some(20), links: Some(false), ..DeviceProfile::default() };
+        let both = DeviceProfile { length: Some(20), links: Some(false), ..one };
+        assert_eq!((one.within(other), other.within(one)), (both, both));
+        let all =
+            DeviceProfile { letters: Some(Letters::All), links: Some(true), ..DeviceProfile::default() };
+        assert!(all.is_empty() && DeviceProfile::default().is_empty() && !both.is_empty());
+    }
+
+    #[test]
+    fn a_preference_and_a_profile_are_kept_and_people_of_form_1_have_none() {
+        let profile = DeviceProfile { length: Some(20), letters: Some(Letters::Ascii), ..Default::default() };
+        let device = Device::new(ChannelNumber(5), "1234".to_owned());
+        let person = Recipient {
+            id: "1".to_owned(),
+            devices: vec![Device { profile: Some(profile), ..device.clone() }],
+            prefers: Some(Preference::Voice),
+            ..Recipient::default()
+        };
+        assert_eq!(Recipient::decode(&person.encode()).unwrap(), person);
+        let json = serde_json::to_value(&person).unwrap();
+        assert_eq!(json["prefers"], "voice");
+        assert_eq!(json["devices"][0]["profile"]["letters"], "ascii");
+
+        let before = Recipient { devices: vec![device], prefers: None, ..person };
+        assert_eq!(Recipient::decode(&form1::record(&before)).unwrap(), before);
+        let newer = [&[RECIPIENT_FORM + 1][..], b"rest"].concat();
+        assert!(Recipient::decode(&newer).unwrap_err().to_string().contains("newer version"));
     }
 }

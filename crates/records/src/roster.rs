@@ -1,4 +1,4 @@
-use crate::{ChannelNumber, DecodeError, EndpointNo, Timestamp};
+use crate::{ChannelNumber, DecodeError, DeviceProfile, EndpointNo, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// A roster is stored in blocks of so many endpoints (the last may be shorter).
@@ -11,6 +11,54 @@ pub struct RosterBlock {
     pub first: EndpointNo,
     /// In the order of their numbers.
     pub entries: Vec<RosterEntry>,
+    /// Daily spans in which whoever is behind an endpoint is not to be disturbed, in the order of the places
+    /// of their entries; an endpoint may have several, of several people.
+    pub quiet: Vec<QuietSpan>,
+    /// What devices can show, where that is less than their channel can carry, in the order of the places of
+    /// their entries.
+    pub profiles: Vec<PlacedProfile>,
+}
+
+/// The profile of an endpoint's device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacedProfile {
+    /// The place of the entry in its block.
+    pub place: u16,
+    /// What the device can show.
+    pub profile: DeviceProfile,
+}
+
+/// A daily span in which nothing is sent to an endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuietSpan {
+    /// The place of the entry in its block.
+    pub place: u16,
+    /// First quiet minute after midnight.
+    pub from: u16,
+    /// First minute after midnight that is not quiet; less than `from`: the span passes midnight.
+    pub to: u16,
+    /// Whose midnight: an IANA name.
+    pub zone: String,
+}
+
+/// Form of a block that has quiet spans; without them it is written in the first form.
+const FORM_WITH_QUIET: u8 = 2;
+/// Form of a block that has profiles of devices.
+const FORM_WITH_PROFILES: u8 = 3;
+
+/// A block in the first form, which is that of all blocks without quiet spans.
+#[derive(Deserialize)]
+struct FirstForm {
+    first: EndpointNo,
+    entries: Vec<RosterEntry>,
+}
+
+/// A block in the form of blocks with quiet spans and without profiles.
+#[derive(Deserialize)]
+struct QuietForm {
+    first: EndpointNo,
+    entries: Vec<RosterEntry>,
+    quiet: Vec<QuietSpan>,
 }
 
 /// One endpoint, or one exclusion (then `excluded` says why).
@@ -71,11 +119,49 @@ pub struct Person {
 impl RosterBlock {
     /// As stored.
     pub fn encode(&self) -> Vec<u8> {
-        crate::to_bytes(self)
+        if !self.profiles.is_empty() {
+            let mut out = vec![FORM_WITH_PROFILES];
+            crate::write_behind(&mut out, self);
+            return out;
+        }
+        if self.quiet.is_empty() {
+            return crate::to_bytes(&(self.first, &self.entries));
+        }
+        let mut out = vec![FORM_WITH_QUIET];
+        crate::write_behind(&mut out, &(self.first, &self.entries, &self.quiet));
+        out
     }
     /// Reads what [`RosterBlock::encode`] wrote.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        crate::from_bytes("roster block", bytes)
+        match bytes.split_first() {
+            Some((&FORM_WITH_PROFILES, rest)) => {
+                crate::read_one("roster block", rest).map(|(block, _)| block)
+            }
+            Some((&FORM_WITH_QUIET, rest)) => {
+                let (QuietForm { first, entries, quiet }, _) = crate::read_one("roster block", rest)?;
+                Ok(RosterBlock { first, entries, quiet, profiles: Vec::new() })
+            }
+            _ => {
+                let FirstForm { first, entries } = crate::from_bytes("roster block", bytes)?;
+                Ok(RosterBlock { first, entries, ..RosterBlock::default() })
+            }
+        }
+    }
+    /// The quiet spans of an endpoint of this block.
+    pub fn quiet_of(&self, endpoint: EndpointNo) -> &[QuietSpan] {
+        let Some(place) = endpoint.0.checked_sub(self.first.0) else { return &[] };
+        let from = self.quiet.partition_point(|span| u32::from(span.place) < place);
+        let len = self.quiet[from..].partition_point(|span| u32::from(span.place) == place);
+        &self.quiet[from..from + len]
+    }
+    /// What the device of an endpoint of this block can show; nothing: all that its channel carries.
+    pub fn profile_of(&self, endpoint: EndpointNo) -> Option<DeviceProfile> {
+        if self.profiles.is_empty() {
+            return None;
+        }
+        let place = endpoint.0.checked_sub(self.first.0)?;
+        let found = self.profiles.binary_search_by_key(&place, |one| u32::from(one.place)).ok()?;
+        Some(self.profiles[found].profile)
     }
 }
 
@@ -192,11 +278,50 @@ mod tests {
     fn a_sheet_is_stored_as_the_block_with_the_same_entries() {
         for count in [0, 1, 130] {
             let entries: Vec<RosterEntry> = (0..count).map(|i| entry(&format!("+46{i}"))).collect();
-            let block = RosterBlock { first: EndpointNo(1024), entries };
+            let block = RosterBlock { first: EndpointNo(1024), entries, ..RosterBlock::default() };
             let sheet = RosterSheet::from(&block);
             assert_eq!(sheet.encode(), block.encode());
             assert_eq!(RosterSheet::decode(&block.encode()).unwrap(), sheet);
         }
+    }
+
+    #[test]
+    fn a_block_with_quiet_spans_has_a_form_of_its_own_and_the_first_form_is_read_for_ever() {
+        let span = |place, from| QuietSpan { place, from, to: 420, zone: "Europe/Stockholm".into() };
+        let entries = vec![entry("+461"), entry("+462"), entry("+463")];
+        let mut block = RosterBlock { first: EndpointNo(512), entries, ..RosterBlock::default() };
+        let first_form = block.encode();
+        assert_eq!(first_form[0], crate::FORM);
+        assert_eq!(first_form[1..3], [0x80, 4], "512, then the entries: as 0.2.0 wrote it");
+        assert_eq!(RosterBlock::decode(&first_form).unwrap(), block);
+        block.quiet = vec![span(0, 1320), span(2, 1320), span(2, 0)];
+        let octets = block.encode();
+        assert_eq!(octets[0], FORM_WITH_QUIET);
+        assert_eq!(RosterBlock::decode(&octets).unwrap(), block);
+        let places = [(511, 0), (512, 1), (513, 0), (514, 2), (515, 0)];
+        for (endpoint, count) in places {
+            assert_eq!(block.quiet_of(EndpointNo(endpoint)).len(), count, "{endpoint}");
+        }
+        let newer = [&[FORM_WITH_PROFILES + 1][..], &octets[1..]].concat();
+        assert!(RosterBlock::decode(&newer).unwrap_err().to_string().contains("newer version"));
+    }
+
+    #[test]
+    fn a_block_with_profiles_has_a_form_of_its_own_and_keeps_its_quiet_spans() {
+        let profile = |length| DeviceProfile { length: Some(length), ..DeviceProfile::default() };
+        let block = RosterBlock {
+            first: EndpointNo(512),
+            entries: vec![entry("+461"), entry("+462"), entry("+463")],
+            quiet: vec![QuietSpan { place: 1, from: 1320, to: 420, zone: "UTC".into() }],
+            profiles: [(0, 20), (2, 80)]
+                .map(|(place, n)| PlacedProfile { place, profile: profile(n) })
+                .into(),
+        };
+        let octets = block.encode();
+        assert_eq!(octets[0], FORM_WITH_PROFILES);
+        assert_eq!(RosterBlock::decode(&octets).unwrap(), block);
+        let found = |endpoint| block.profile_of(EndpointNo(endpoint)).and_then(|one| one.length);
+        assert_eq!([511, 512, 513, 514, 515].map(found), [None, Some(20), None, Some(80), None]);
     }
 
     #[test]

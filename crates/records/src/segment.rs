@@ -70,6 +70,8 @@ pub enum Body {
     Content(Content),
     /// A platform's own short message, with its sender, coding and headers.
     Short(Box<Short>),
+    /// Rendered from the text of a language (BCP 47): a gateway's own words are in it too.
+    Translated(Box<str>, Content),
 }
 
 /// A rendered text in the parts that a channel may have. The gateway of the channel writes headers, splits,
@@ -108,8 +110,16 @@ impl Body {
     /// The rendered text; nothing for a platform's own message.
     pub fn content(&self) -> Option<&Content> {
         match self {
-            Body::Content(content) => Some(content),
+            Body::Content(content) | Body::Translated(_, content) => Some(content),
             Body::Short(_) => None,
+        }
+    }
+
+    /// The language of the text, where it is known.
+    pub fn language(&self) -> Option<&str> {
+        match self {
+            Body::Translated(language, _) => Some(language),
+            Body::Content(_) | Body::Short(_) => None,
         }
     }
 }

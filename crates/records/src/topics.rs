@@ -65,6 +65,11 @@ pub fn segment_topic(route: &str, lane: Lane) -> String {
     format!("segments/{route}/{}", lane.name())
 }
 
+/// The topic of what a carrier posts to a route's own URL ([`crate::CarrierCallback`]).
+pub fn callbacks_topic(route: &str) -> String {
+    format!("callbacks/{route}")
+}
+
 /// So many records that a client has heard stay on its topic (and on [`NOTICES`]): a start after a crash sees
 /// from them what was said already. More than a second's worth, which is how far SQL is behind.
 pub const TOLD_TAIL: u64 = 65_536;

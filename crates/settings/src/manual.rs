@@ -160,6 +160,8 @@ impl Manual {
     /// A key with its documentation. `example` is shown where there is no default, or the default must not be
     /// set.
     fn documented(&mut self, key: &KeyDoc, example: Option<&str>, is_on: bool) {
+        let example = example.map(in_one_line);
+        let example = example.as_deref();
         let default = key.default.as_deref();
         let is_on = is_on && default.is_some() && !key.is_commented && !key.is_required;
         let shown = match (is_on, example, default) {
@@ -188,6 +190,11 @@ impl Manual {
         }
         self.line(&format!("{}{} = {shown}", if is_on { "" } else { "#" }, key.name));
     }
+}
+
+/// The compiler breaks long examples: TOML has an inline table in one line.
+fn in_one_line(example: &str) -> String {
+    example.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
 /// A key's doc comment, and of a secret the name of its twin.

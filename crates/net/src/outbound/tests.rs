@@ -190,3 +190,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_url_without_tls_is_for_what_is_listed_and_not_for_all_that_is_public() {
+    let policy =
+        allowing(&["10.0.0.0/8", "*.hooks.example", "127.0.0.1"]).trusting(["http://own.example:81/x"]);
+    for (url, expected) in [
+        ("http://10.1.2.3/", true),
+        ("http://[::ffff:10.1.2.3]/", true),
+        ("http://a.hooks.example./", true),
+        ("http://localhost:8080/", true),
+        ("http://own.example:81/y", true),
+        ("http://own.example/", false),
+        ("http://hooks.example/", false),
+        ("http://8.8.8.8/", false),
+        ("http://[::1]/", false),
+        ("http://public.example/", false),
+    ] {
+        assert_eq!(policy.allows_plain(&Url::parse(url).unwrap()), expected, "{url}");
+    }
+    assert!(!OutboundPolicy::default().allows_plain(&Url::parse("http://localhost/").unwrap()));
+}

@@ -6,10 +6,10 @@
 //!   side.
 //! - [`dial_sctp`]: the same without a runtime, for who blocks.
 //!
-//! Each protocol message goes out as one user message, on stream 0, in order. What comes in is read as a
-//! stream of octets: a user message that is delivered in parts is joined by that, and the protocol's own
-//! lengths find the bounds. No notifications are asked for, so an association that is aborted reads as a
-//! connection that was reset.
+//! Each protocol message goes out as one user message, in order on a stream that the protocol chooses, so
+//! that one that is lost holds up only those of its stream. What comes in is read as a stream of octets: a
+//! user message that is delivered in parts is joined by that, and the protocol's own lengths find the bounds.
+//! No notifications are asked for, so an association that is aborted reads as a connection that was reset.
 
 mod stream;
 
@@ -31,7 +31,7 @@ use tokio::io::unix::AsyncFd;
 
 /// Local or remote addresses of an association at most.
 pub const SCTP_ADDRESSES_MAX: usize = 16;
-/// Streams we ask for, and let a peer ask for. We send on one; freeDiameter for example sends on several.
+/// Streams we ask for, and let a peer ask for.
 const STREAMS: u16 = 32;
 /// What the system is asked to keep for us to be sent: no message can be longer. It gives less where
 /// `net.core.wmem_max` says so.
@@ -46,6 +46,8 @@ pub struct MessageFraming {
     /// Octets of the first message of an output that begins with one; 0 where that cannot be told: then all
     /// of it is one.
     pub length: fn(&[u8]) -> usize,
+    /// The stream of a message, below the number of streams that the peer takes, which is at least 1.
+    pub stream: fn(&[u8], u16) -> u16,
 }
 
 /// There is no SCTP here.
@@ -94,7 +96,7 @@ pub async fn connect_sctp(
         // Ready once the association is there, or is not going to be.
         let _ = socket.writable().await?;
         sockopt::socket_error(socket.get_ref())??;
-        Ok::<_, io::Error>(Stream::Sctp(SctpStream::new(socket, messages.length)))
+        Ok::<_, io::Error>(Stream::Sctp(SctpStream::new(socket, messages)))
     };
     match tokio::time::timeout(within, attempt).await {
         Ok(Ok(stream)) => Ok(stream),
@@ -103,7 +105,8 @@ pub async fn connect_sctp(
     }
 }
 
-/// A socket that is connected like [`connect_sctp`]'s, and blocks. Each write to it is one user message.
+/// A socket that is connected like [`connect_sctp`]'s, and blocks. Each write to it is one user message, on
+/// stream 0.
 ///
 /// # Errors
 /// As [`connect_sctp`]; how long it takes is the system's.

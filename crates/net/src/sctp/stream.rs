@@ -1,8 +1,8 @@
 //! One association.
 
-use super::{local, remote};
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+use super::{MessageFraming, local, remote};
+use crate::socket::{SendInfo, outbound_streams, send_message};
+use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,12 +18,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 #[derive(Debug)]
 pub struct SctpStream {
     socket: AsyncFd<OwnedFd>,
-    length: fn(&[u8]) -> usize,
+    messages: MessageFraming,
+    /// Streams that the peer takes; 0: not asked yet.
+    streams: u16,
 }
 
 impl SctpStream {
-    pub(crate) fn new(socket: AsyncFd<OwnedFd>, length: fn(&[u8]) -> usize) -> SctpStream {
-        SctpStream { socket, length }
+    pub(crate) fn new(socket: AsyncFd<OwnedFd>, messages: MessageFraming) -> SctpStream {
+        SctpStream { socket, messages, streams: 0 }
     }
 
     /// Where it is bound: the first of the places.
@@ -43,20 +45,32 @@ impl SctpStream {
     }
 
     /// Sends messages until the system takes no more; how many octets it took.
-    fn send(&self, socket: &OwnedFd, octets: &[u8]) -> io::Result<usize> {
+    fn send(&self, socket: &OwnedFd, octets: &[u8], streams: u16) -> io::Result<usize> {
+        let MessageFraming { length, stream, payload_protocol } = self.messages;
         let mut sent = 0;
         while sent < octets.len() {
-            let (message, is_last) = first(&octets[sent..], self.length);
+            let (message, is_last) = first(&octets[sent..], length);
             // More is coming: small messages share packets although SCTP_NODELAY is on.
-            let more = if is_last { SendFlags::empty() } else { SendFlags::MORE };
-            match send(socket, message, SendFlags::NOSIGNAL | more) {
+            let more = if is_last { 0 } else { libc::MSG_MORE };
+            let info = SendInfo { stream: stream(message, streams).min(streams - 1), payload_protocol };
+            match send_message(socket.as_fd(), message, &info, libc::MSG_NOSIGNAL | more) {
                 Ok(taken) => sent += taken,
-                Err(Errno::AGAIN) if sent > 0 => break,
-                Err(Errno::MSGSIZE) => return Err(too_long(message.len())),
-                Err(error) => return Err(error.into()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && sent > 0 => break,
+                Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => {
+                    return Err(too_long(message.len()));
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(sent)
+    }
+
+    /// Streams that the peer takes, at least 1. Known once the association is there.
+    fn streams(&mut self) -> u16 {
+        if self.streams == 0 {
+            self.streams = outbound_streams(self.socket.get_ref().as_fd()).unwrap_or(1).max(1);
+        }
+        self.streams
     }
 }
 
@@ -90,10 +104,11 @@ impl AsyncRead for SctpStream {
 }
 
 impl AsyncWrite for SctpStream {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let streams = self.streams();
         loop {
             let mut ready = ready!(self.socket.poll_write_ready(cx))?;
-            if let Ok(sent) = ready.try_io(|socket| self.send(socket.get_ref(), buf)) {
+            if let Ok(sent) = ready.try_io(|socket| self.send(socket.get_ref(), buf, streams)) {
                 return Poll::Ready(sent);
             }
         }
