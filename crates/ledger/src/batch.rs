@@ -3,7 +3,7 @@
 
 use super::client::{Client, Opener};
 use super::hash::{Hash128, HashKey};
-use super::key::{KEY_OCTETS_MAX, KeyKind, PackedKey};
+use super::key::{KEY_OCTETS_MAX, KeyKind, PackedKey, canonical};
 use super::request::{Answer, Destination, Kind, Request, Service, ServiceAnswer, ServiceContext};
 use std::sync::Arc;
 
@@ -16,7 +16,6 @@ pub struct NewRequest<'a> {
     pub account: &'a [u8],
     pub session: Hash128,
     pub number: u32,
-    pub origin: Hash128,
     pub context: ServiceContext,
     pub class: u8,
     pub destination: Destination,
@@ -34,7 +33,6 @@ struct Item {
     account: PackedKey,
     hash: u64,
     session: Hash128,
-    origin: Hash128,
     tag: u64,
     destination: Destination,
     number: u32,
@@ -102,7 +100,8 @@ impl Batch {
         self.answer_services.clear();
     }
 
-    /// Adds a request. The hash of its account says to which shard it belongs: see `account_hash`.
+    /// Adds a request. The hash of its account says to which shard it belongs: see
+    /// `Ledger::account_hash`.
     #[inline]
     pub fn push(&mut self, packed: PackedKey, hash: u64, request: &NewRequest<'_>) {
         let alike = match self.alike.last() {
@@ -113,7 +112,8 @@ impl Batch {
         let mut octets_len = 0;
         if packed.is_hashed() {
             // A longer key than `KEY_OCTETS_MAX` is refused by its length, whatever its octets are.
-            let kept = &request.account[..request.account.len().min(KEY_OCTETS_MAX + 1)];
+            let account = canonical(request.account_kind, request.account);
+            let kept = &account[..account.len().min(KEY_OCTETS_MAX + 1)];
             self.octets.extend_from_slice(kept);
             octets_len = kept.len() as u16;
         }
@@ -124,7 +124,6 @@ impl Batch {
             account: packed,
             hash,
             session: request.session,
-            origin: request.origin,
             tag: request.tag,
             destination: request.destination,
             number: request.number,
@@ -182,7 +181,6 @@ impl Batch {
             account_octets: &self.octets[octets],
             session: item.session,
             number: item.number,
-            origin: item.origin,
             context: alike.context,
             class: alike.class,
             destination: item.destination,
@@ -211,11 +209,10 @@ impl Batch {
         services.clear();
         let mut number = 0;
         for items in self.items.chunks(TOGETHER) {
-            let ids =
-                |item: &Item| super::answered::AnsweredRequests::ids(item.session, item.number, item.origin);
+            let id = |item: &Item| super::answered::AnsweredRequests::id(item.session, item.number);
             let touched = items
                 .iter()
-                .map(|item| (item.hash, &self.alike[item.alike as usize].kind, &item.session, ids(item)));
+                .map(|item| (item.hash, &self.alike[item.alike as usize].kind, &item.session, id(item)));
             std::hint::black_box(shard.touch(touched, &mut slots));
             for item in items {
                 let mut turn = super::shard::Turn { now_us, log, services: &mut services, past };
@@ -242,8 +239,11 @@ impl Batch {
     }
 }
 
-/// The packed key of an account and its hash, whose upper bits choose the shard.
-pub fn account_hash(key: HashKey, kind: KeyKind, octets: &[u8]) -> (PackedKey, u64) {
-    let packed = PackedKey::new(key, kind, octets);
+/// The packed key of an account and its hash, whose upper bits choose the shard. [`Ledger::account_hash`]
+/// knows accounts of older ledgers too.
+///
+/// [`Ledger::account_hash`]: super::Ledger::account_hash
+pub(super) fn account_hash(key: HashKey, kind: KeyKind, octets: &[u8]) -> (PackedKey, u64) {
+    let packed = PackedKey::new(key, kind, canonical(kind, octets));
     (packed, packed.hash(key))
 }

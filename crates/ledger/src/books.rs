@@ -5,7 +5,6 @@ mod sessions;
 pub use sessions::{Ended, SessionPlace, SessionView};
 
 use crate::account::AccountNumber;
-use crate::batch::account_hash;
 use crate::key::KEY_OCTETS_MAX;
 use crate::records::{self, Blocks, Names, Search};
 use crate::request::{Destination, ServiceContext, result};
@@ -184,7 +183,7 @@ impl Books {
         from: u64,
         count: usize,
     ) -> Result<records::Page, BooksError> {
-        let (packed, hash) = account_hash(self.ledger.key(), id.kind, &id.octets);
+        let (packed, hash) = self.ledger.account_hash(id.kind, &id.octets);
         let shard = self.ledger.shard_of(hash);
         let (tell, told) = oneshot::channel();
         self.ledger.ask(shard, move |state| {
@@ -310,7 +309,7 @@ impl Books {
     }
 
     async fn find(&self, id: &AccountId) -> Result<Option<AccountView>, BooksError> {
-        let (packed, hash) = account_hash(self.ledger.key(), id.kind, &id.octets);
+        let (packed, hash) = self.ledger.account_hash(id.kind, &id.octets);
         let (tell, told) = oneshot::channel();
         self.ledger.ask(self.ledger.shard_of(hash), move |state| {
             let found = state.find(&packed).and_then(|number| view(state.accounts(), number));
@@ -326,7 +325,6 @@ impl Books {
             account: &id.octets,
             session: [0, 0],
             number: 0,
-            origin: [0, 0],
             context: ServiceContext::default(),
             class: 0,
             destination: Destination::default(),
@@ -334,7 +332,7 @@ impl Books {
             opener: None,
             tag: 0,
         };
-        let (packed, hash) = account_hash(self.ledger.key(), id.kind, &id.octets);
+        let (packed, hash) = self.ledger.account_hash(id.kind, &id.octets);
         let mut batch = Batch::default();
         batch.push(packed, hash, &request);
         let (to, told) = once();

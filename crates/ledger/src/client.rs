@@ -29,8 +29,8 @@ pub struct Client {
     pub realm: Box<str>,
     /// Origin-Host of the peer that they come from: itself, or an agent in between.
     pub via: Box<str>,
-    /// Origin-State-Id: another one is another start, which knows nothing of the sessions before (RFC 6733,
-    /// section 8.16).
+    /// Origin-State-Id: a greater one is a later start, which knows nothing of the sessions before (RFC 6733,
+    /// section 8.16); 0 says nothing.
     pub state_id: Option<u32>,
 }
 
@@ -45,11 +45,11 @@ impl Client {
         client
     }
 
-    /// Whether it came directly, and is of another start than this one.
+    /// Whether it came directly, and is of an earlier start than this one.
     pub fn is_before(&self, host: &str, state_id: u32) -> bool {
         self.via.eq_ignore_ascii_case(host)
             && self.host.eq_ignore_ascii_case(host)
-            && self.state_id.is_some_and(|before| before != state_id)
+            && self.state_id.is_some_and(|before| before != 0 && before < state_id)
     }
 
     fn names(&self) -> [&str; 3] {
@@ -235,5 +235,10 @@ mod tests {
         clients.begun(0);
         assert_eq!(clients.number(&one), Some((2, true)), "its number means somebody else now");
         assert!(!three.is_before("b", 1), "who never said a state does not tell of a start");
+        for (before, now, is_before) in
+            [(1, 2, true), (2, 2, false), (2, 1, false), (2, 0, false), (0, 2, false)]
+        {
+            assert_eq!(client("a", Some(before)).is_before("a", now), is_before, "{before}, then {now}");
+        }
     }
 }

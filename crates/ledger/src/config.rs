@@ -25,7 +25,19 @@ pub enum Unreferenced {
 /// What is granted where a request leaves it to the server (RFC 8506 8.18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
+    /// So much of each kind.
     pub units: Units,
+    /// No grant is larger, of the kinds that are present, whatever was asked for.
+    pub at_most: Units,
+}
+
+impl Default for Quota {
+    /// Ten megabytes, ten minutes, one unit; no bound.
+    fn default() -> Quota {
+        let present = Units::OCTETS | Units::TIME | Units::SPECIFIC;
+        let units = Units { present, octets: 10_000_000, time_s: 600, specific: 1, money: 0 };
+        Quota { units, at_most: Units::default() }
+    }
 }
 
 /// What a client does when its last units are used (Final-Unit-Action, RFC 8506, section 8.35). The numbers
@@ -49,13 +61,13 @@ pub struct DuplicateLimits {
     pub session_window_s: u32,
     /// How long an event is known again.
     pub event_window_s: u32,
-    /// Addresses for each of the two first tables of duplicates, of events and of sessions, of all shards: 26
+    /// Addresses for each of the two first tables of duplicates, of events and of sessions, of all shards: 13
     /// octets for each request of a window at the usual rate. They become memory as far as they are used; a
     /// larger table follows where they do not last.
     pub octets_first: usize,
-    /// The most for each of the two tables of duplicates, of all shards: by default that is 300,000 events a
-    /// second, for 60 s, of whose entries one in a thousand finds no place (by simulation); each request has
-    /// two. Over it the oldest are forgotten. What is forgotten is counted.
+    /// The most for each of the two tables of duplicates, of all shards: by default that is 600,000 events a
+    /// second, for 60 s, of whose entries one in a thousand finds no place (by simulation). Over it the
+    /// oldest are forgotten. What is forgotten is counted.
     pub octets_max: usize,
 }
 
@@ -106,7 +118,7 @@ impl Default for Config {
         Config {
             default_account: None,
             tariffs: Tariffs::default(),
-            quota: Quota { units: Units { present: Units::SPECIFIC, specific: 1, ..Units::default() } },
+            quota: Quota::default(),
             validity_s: 3_600,
             final_action: FinalAction::Terminate,
             threshold_percent: 0,

@@ -5,9 +5,10 @@ use super::bundle;
 use super::entry::{Entry, EntryKind, ServiceEntry};
 use super::event::conclude;
 use super::expiry::Due;
+use super::pool::is_named;
 use super::rating::Rating;
-use super::request::{MessageKey, Request, Service, Terms, Units, result};
-use super::session::{Reservation, Session};
+use super::request::{MessageKey, Request, Service, ServiceContext, Terms, Units, result};
+use super::session::{Reservation, Session, paid};
 use super::shard::{Funds, Shard, Turn};
 use super::tariff::{Rates, Target, TariffChange};
 
@@ -82,7 +83,9 @@ impl Shard {
             return;
         };
         entry.account = Some(session.account);
-        if request.number <= session.number || has_twins(request.services) {
+        // The end is the end, under whatever number: else what is reserved would stay so.
+        let is_out_of_turn = entry.deed == EntryKind::Update && !session.awaits(request.number);
+        if is_out_of_turn || has_twins(request.services) {
             // Not known as a duplicate any more, and not a new request either.
             entry.result = result::INVALID_AVP_VALUE;
             return;
@@ -90,7 +93,12 @@ impl Shard {
         let target = if entry.target() == Target::default() { session.target } else { entry.target() };
         let bundled = bundle::available(&self.bundles, entry.account, target.context, self.now_us());
         let may_grant = entry.deed == EntryKind::Update && !account.is_blocked;
-        let mut left = Left { money: account.available(), bundled, target, may_grant };
+        // At the end what is held for services that the request does not name pays too.
+        let is_free = |held: &&Reservation| entry.deed == EntryKind::Terminate && !is_named(request, held);
+        let freed = session.reservations().filter(is_free).filter(|held| !held.is_pooled);
+        let freed = freed.fold(0_i64, |sum, held| sum.saturating_add(held.reserved));
+        let money = account.available().saturating_add(freed);
+        let mut left = Left { money, bundled, target, may_grant };
         self.rating.decide_services(request, session, &mut left, entry);
         conclude(entry);
         if entry.deed == EntryKind::Terminate {
@@ -257,6 +265,7 @@ impl Rating {
         left.bundled = left.bundled.saturating_add(before.bundle_reserved);
         let totals = charge(service, before, rated, left, decided);
         if decided.result == result::SUCCESS {
+            let totals = paid(&totals, decided.shortfall);
             self.give(service, &totals, rated, left, decided);
         }
     }
@@ -288,16 +297,17 @@ impl Rating {
         left: &mut Left,
         decided: &mut ServiceEntry,
     ) {
-        let wanted = if requested.is_empty() { self.config.quota.units } else { *requested };
+        let wanted = self.wanted(requested, rated.rates, left.target.context);
         let bundled = wanted.specific.min(left.bundled);
-        let paid = Units { specific: wanted.specific - bundled, ..wanted };
+        let paid = rated.rates.priced(&Units { specific: wanted.specific - bundled, ..wanted });
         let Some((granted, cost)) = rated.affordable(totals, &paid, left.money.max(0)) else {
             decided.result = result::RATING_FAILED;
             return;
         };
-        decided.granted = Units { specific: granted.specific + bundled, ..granted };
+        let is_nothing = granted.is_zero() && bundled == 0 && !paid.is_zero();
+        decided.granted = beside(&wanted, &granted, bundled, is_nothing);
         decided.is_final = decided.granted != wanted;
-        if decided.granted.is_zero() && !wanted.is_zero() && !self.config.zero_grant {
+        if is_nothing && !self.config.zero_grant {
             decided.result = result::CREDIT_LIMIT_REACHED;
             decided.granted = Units::default();
             decided.is_final = false;
@@ -315,6 +325,34 @@ impl Rating {
         decided.bundle_reserved = bundled;
         left.money -= cost;
         left.bundled -= bundled;
+    }
+}
+
+impl Rating {
+    /// What is to be granted if there is money: what was asked for, or the config's size of the tariff's own
+    /// kind where that is left open, and no more than the config's bound.
+    fn wanted(&self, requested: &Units, rates: &Rates, context: ServiceContext) -> Units {
+        let quota = &self.config.quota;
+        let open = || quota.units.only(rates.own_kind(context));
+        let wanted = if requested.is_empty() { open() } else { *requested };
+        wanted.at_most(&quota.at_most)
+    }
+}
+
+/// What is granted of what was wanted: of the priced kinds what can be paid, the units of bundles, and of
+/// kinds that cost nothing beside the others all; nothing of those where there is nothing else.
+fn beside(wanted: &Units, granted: &Units, bundled: u64, is_nothing: bool) -> Units {
+    let free = wanted.only(if is_nothing { 0 } else { !(granted.present | Units::SPECIFIC) });
+    let specific = match granted.present & Units::SPECIFIC {
+        0 if !is_nothing => wanted.specific,
+        _ => granted.specific + bundled,
+    };
+    Units {
+        present: wanted.present,
+        time_s: granted.time_s + free.time_s,
+        octets: granted.octets + free.octets,
+        specific,
+        money: granted.money + free.money,
     }
 }
 
@@ -351,8 +389,8 @@ fn take_nothing(service: &mut ServiceEntry) {
     (service.bundled, service.bundle_reserved) = (0, 0);
 }
 
-/// Takes what was used of a service, and notes what is to be on record. Gives all that was used so far under
-/// this tariff.
+/// Takes what was used of a service, of the kinds that were granted and have a price, and notes what is to be
+/// on record. Gives all that counts so far under this tariff, paid or not.
 pub(super) fn charge(
     service: &Service,
     before: &Reservation,
@@ -366,14 +404,16 @@ pub(super) fn charge(
     let Some(used) = service.used.filter(|used| !used.is_empty()) else {
         return totals;
     };
-    let bundled = used.specific.min(left.bundled);
-    let paid = Units { specific: used.specific - bundled, ..used };
-    let (Some(price), Some(sum)) = (rates.price_of_more(&totals, &paid), totals.plus(&paid)) else {
+    let bundled = before.counted(&used).specific.min(left.bundled);
+    let rest = Units { specific: used.specific - bundled, ..used };
+    let counted = before.counted(&rest);
+    let price = rates.price_of_more(&totals, &rates.priced(&counted));
+    let (Some(price), Some(sum)) = (price, before.totals_with(tariff, &counted)) else {
         decided.result = result::RATING_FAILED;
         return totals;
     };
     // What was used over what can be paid goes on record and not into the balance.
-    (decided.bundled, decided.used) = (bundled, paid);
+    (decided.bundled, decided.used) = (bundled, rest);
     decided.cost = price.min(left.money.max(0));
     decided.shortfall = price - decided.cost;
     left.money -= decided.cost;
@@ -385,8 +425,9 @@ pub(super) fn charge(
 /// reservation.
 pub(super) fn carry(before: &Reservation, decided: &mut ServiceEntry) -> Reservation {
     decided.is_part = true;
-    let totals = before.totals.plus(&decided.used).unwrap_or(before.totals);
-    Reservation { reserved: 0, bundle_reserved: 0, totals, ..*before }
+    let mut after = *before;
+    after.update(decided);
+    Reservation { reserved: 0, bundle_reserved: 0, ..after }
 }
 
 pub(super) fn named(service: &Service) -> ServiceEntry {

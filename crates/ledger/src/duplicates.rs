@@ -496,6 +496,7 @@ impl Duplicates {
 
 #[cfg(test)]
 mod tests {
+    use super::super::answered::AnsweredRequests;
     use super::super::hash::HashKey;
     use super::*;
 
@@ -611,10 +612,9 @@ mod tests {
 
     #[test]
     fn a_table_takes_more_until_the_next_one_is_there() {
-        // Four that a client numbers in a row share a line, and a request stands in two lines, as the shard
-        // has it.
+        // Four that a client numbers in a row share a line, as the shard has those of a session.
         let key = HashKey([3, 4]);
-        let hosts: Vec<_> = (0..50_u64).map(|host| key.origin_host(&host.to_be_bytes())).collect();
+        let sessions: Vec<_> = (0..50_u64).map(|session| key.words([session, 0])).collect();
         let mut seen = Duplicates::new("events", 60 * SECOND, 4 << 20, 16 << 20);
         // It never comes.
         let (_keep, never) = std::sync::mpsc::channel::<Table>();
@@ -624,12 +624,12 @@ mod tests {
         let mut numbers = [0_u32; 50];
         let requests = seen.newest.part((11, 20)) / 2;
         for i in 0..requests {
-            let at = hash(i) as usize % hosts.len();
-            let origin = hosts[at].request(numbers[at]);
+            let at = hash(i) as usize % sessions.len();
+            let id = AnsweredRequests::id(sessions[at], numbers[at]);
             numbers[at] += 1;
             seen.advance(i, 64 + i * 70);
             seen.insert(hash(i), 64 + i * 70);
-            seen.insert(origin[0] & 0xffff_ffff | origin[1] >> 32 << 32, 64 + i * 70);
+            seen.insert(id, 64 + i * 70);
         }
         assert_eq!((seen.newest.notifier, seen.octets(), seen.forgotten), (LINES_MEANWHILE, 4 << 20, 0));
         assert!(hurry.load(Ordering::Relaxed), "half of it is full");

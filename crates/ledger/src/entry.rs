@@ -125,7 +125,6 @@ pub struct Entry {
     pub time_us: u64,
     pub result: u32,
     pub session: Hash128,
-    pub origin: Hash128,
     pub number: u32,
     pub account: Option<AccountNumber>,
     pub opened: Option<Opened>,
@@ -156,6 +155,7 @@ pub struct Entry {
 mod field {
     pub const RESULT: u64 = 1; // else 2001
     pub const SESSION: u64 = 1 << 1;
+    /// The hash of Origin-Host and end-to-end identifier: 0.2.0 wrote it; it is read over.
     pub const ORIGIN: u64 = 1 << 2;
     pub const NUMBER: u64 = 1 << 3;
     pub const ACCOUNT: u64 = 1 << 4;
@@ -196,7 +196,7 @@ fn hash(reader: &mut Reader<'_>) -> Option<Hash128> {
 }
 
 /// Room for an entry without its services and the octets of a new key: numbers of 64 bits have ten octets at
-/// most, those of 32 bits five. Length, deed and fields 6, time 8, result 5, two hashes 32, number and
+/// most, those of 32 bits five. Length, deed and fields 6, time 8, result 5, hash 16, number and
 /// account 10, target 17, five moves and cost 50, count 1, message 20, until 10, bundle 20, refund 16, new
 /// account 37, since 10, client 5, length of the session's id 3: 250; what is named has room of its own.
 const ENTRY_ROOM: usize = 256;
@@ -225,7 +225,6 @@ impl Entry {
         let mut set = |is: bool, field: u64| fields |= if is { field } else { 0 };
         set(self.result != SUCCESS, RESULT);
         set(self.session != NO_HASH, SESSION);
-        set(self.origin != NO_HASH, ORIGIN);
         set(self.number != 0, NUMBER);
         set(self.account.is_some(), ACCOUNT);
         set(self.context.0 != 0 || self.class != 0 || self.destination.len != 0, TARGET);
@@ -291,9 +290,6 @@ impl Entry {
         }
         if fields & SESSION != 0 {
             put_hash(into, &self.session);
-        }
-        if fields & ORIGIN != 0 {
-            put_hash(into, &self.origin);
         }
         if fields & NUMBER != 0 {
             into.number(u64::from(self.number));
@@ -400,7 +396,7 @@ impl Entry {
             self.session = hash(reader)?;
         }
         if fields & ORIGIN != 0 {
-            self.origin = hash(reader)?;
+            hash(reader)?;
         }
         if fields & NUMBER != 0 {
             self.number = reader.number_u32()?;

@@ -130,6 +130,12 @@ pub(super) fn refuse(service: &mut ServiceEntry, result: u32) {
 const ONE: &[Service] =
     &[Service { rating_group: None, service_id: None, requested: None, used: None, is_before_change: false }];
 
+/// What a service of an event asks for: one unit where it leaves that open.
+#[inline]
+pub(super) fn units(service: &Service) -> Units {
+    service.requested.or(service.used).filter(|units| !units.is_empty()).unwrap_or(Units::specific(1))
+}
+
 /// The services of a request; one unit of one service where it names none.
 pub(super) fn services<'a>(request: &Request<'a>) -> &'a [Service] {
     if request.services.is_empty() { ONE } else { request.services }

@@ -101,11 +101,6 @@ impl HashKey {
         SipHashState::new(self).rest(words, rest, octets.len())
     }
 
-    /// The hash of an Origin-Host, to be kept with its connection.
-    pub fn origin_host(self, host: &[u8]) -> OriginHost {
-        OriginHost(self.octets(host))
-    }
-
     /// The hash of two words.
     #[inline]
     pub fn words(self, words: [u64; 2]) -> Hash128 {
@@ -180,26 +175,6 @@ impl Beginning {
     }
 }
 
-/// The hash of an Origin-Host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OriginHost(Hash128);
-
-/// So many end-to-end ids in a row have the first word in common.
-const NEIGHBOURS_SHIFT: u32 = 2;
-
-impl OriginHost {
-    /// The hash of a request's origin. Clients count their end-to-end ids up (RFC 6733 3), so neighbours are
-    /// kept in the same line of the table of duplicates: the first word is theirs in common, the second one
-    /// tells them apart.
-    #[inline]
-    pub fn request(self, end_to_end: u32) -> Hash128 {
-        let folded =
-            u128::from(self.0[0] ^ u64::from(end_to_end >> NEIGHBOURS_SHIFT)) * 0x9e37_79b9_7f4a_7c15_u128;
-        let second = self.0[1].wrapping_add(u64::from(end_to_end).wrapping_mul(0xd6e8_feb8_6659_fd93));
-        [(folded >> 64) as u64 ^ folded as u64, second]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,18 +218,6 @@ mod tests {
                     proptest::prop_assert_eq!(beginning.hash(octets.as_bytes()), key.octets(octets.as_bytes()));
                 }
             }
-        }
-    }
-
-    #[test]
-    fn origins_differ_by_host_and_number_and_neighbours_share_a_word() {
-        let host = HashKey([7, 9]).origin_host(b"client.example");
-        let other = HashKey([7, 9]).origin_host(b"client.exampl");
-        let mut seen = std::collections::HashSet::new();
-        for number in (0..10_000).chain(u32::MAX - 10_000..u32::MAX) {
-            assert!(seen.insert(host.request(number)[1]) && seen.insert(other.request(number)[1]));
-            assert_ne!(host.request(number)[0], host.request(number ^ 4)[0]);
-            assert_eq!(host.request(number)[0], host.request(number ^ 1)[0]);
         }
     }
 }

@@ -43,6 +43,20 @@ const FORM_HASHED: u8 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PackedKey([u8; 16]);
 
+/// The octets by which an account is known: an E.164 number without the `+` that some clients write before
+/// it.
+#[inline]
+pub fn canonical(kind: KeyKind, octets: &[u8]) -> &[u8] {
+    match octets {
+        [b'+', digits @ ..] if kind == KeyKind::E164 && is_number(digits) => digits,
+        _ => octets,
+    }
+}
+
+fn is_number(octets: &[u8]) -> bool {
+    !octets.is_empty() && octets.iter().all(u8::is_ascii_digit)
+}
+
 /// The digit zero, six, and each half, in eight octets.
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 const SIXES: u64 = 0x0606_0606_0606_0606;
@@ -167,6 +181,21 @@ mod tests {
     use super::*;
 
     const KEY: HashKey = HashKey([3, 4]);
+
+    #[test]
+    fn a_plus_before_a_number_makes_no_other_account() {
+        for (kind, octets, known) in [
+            (KeyKind::E164, "+46701234567", "46701234567"),
+            (KeyKind::E164, "46701234567", "46701234567"),
+            (KeyKind::E164, "+", "+"),
+            (KeyKind::E164, "++46", "++46"),
+            (KeyKind::E164, "+46 70", "+46 70"),
+            (KeyKind::Imsi, "+240010000000001", "+240010000000001"),
+            (KeyKind::Sip, "+46701234567", "+46701234567"),
+        ] {
+            assert_eq!(canonical(kind, octets.as_bytes()), known.as_bytes(), "{octets}");
+        }
+    }
 
     #[test]
     fn short_keys_give_their_octets_back() {

@@ -9,7 +9,7 @@ use super::credit::{Left, Rated, carry, charge, named};
 use super::entry::{Entry, SERVICES_MAX, ServiceEntry};
 use super::rating::Rating;
 use super::request::{Request, Service, Units, Weights, result};
-use super::session::{Reservation, Session};
+use super::session::{Reservation, Session, paid};
 
 /// A service whose use is taken, and that may be granted more.
 struct Charged<'r> {
@@ -28,7 +28,7 @@ impl Rating {
             && decided.rating_group.is_some()
             && bundled == 0
             && rated.change.is_none();
-        let weights = is_pooled.then(|| rated.rates.weights(&decided.granted)).flatten();
+        let weights = is_pooled.then(|| rated.rates.weights(&rated.rates.priced(&decided.granted))).flatten();
         weights.unwrap_or_default()
     }
 
@@ -51,6 +51,7 @@ impl Rating {
         }
         for Charged { service, place, rated, totals } in charged {
             let decided = &mut entry.services[place];
+            let totals = paid(&totals, decided.shortfall);
             self.give(service, &totals, &rated, left, decided);
             entry.moved.pending += decided.reserved;
         }
@@ -87,7 +88,7 @@ impl Rating {
     }
 }
 
-fn is_named(request: &Request<'_>, held: &Reservation) -> bool {
+pub(super) fn is_named(request: &Request<'_>, held: &Reservation) -> bool {
     let key = (held.rating_group, held.service_id);
     request.services.iter().any(|service| (service.rating_group, service.service_id) == key)
 }

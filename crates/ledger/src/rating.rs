@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::config::Config;
 use super::entry::{Entry, ServiceEntry};
-use super::event::refuse;
+use super::event::{refuse, units};
 use super::request::{Service, Units, result};
 use super::tariff::Target;
 
@@ -26,14 +26,11 @@ impl Rating {
         bundled_max: u64,
         services: &'e mut Vec<ServiceEntry>,
     ) -> (&'e mut ServiceEntry, Option<i64>) {
-        let units = match service.requested.or(service.used) {
-            Some(units) if !units.is_empty() => units,
-            _ => Units::specific(1),
-        };
+        let units = units(service);
         let bundled = units.specific.min(bundled_max);
         let paid = Units { specific: units.specific - bundled, ..units };
         let found = self.config.tariffs.find(target, service.rating_group, self.now_us);
-        let price = found.as_ref().and_then(|(_, rates)| rates.price(&paid));
+        let price = found.as_ref().and_then(|(_, rates)| rates.price(&rates.priced(&paid)));
         services.push(ServiceEntry {
             rating_group: service.rating_group,
             service_id: service.service_id,

@@ -52,6 +52,28 @@ impl Units {
     pub fn money(minor: i64) -> Units {
         Units { present: Units::MONEY, money: minor, ..Units::default() }
     }
+    /// Only the kinds of these bits.
+    pub fn only(&self, kinds: u8) -> Units {
+        let has = |is: u8| self.present & kinds & is != 0;
+        Units {
+            present: self.present & kinds,
+            time_s: if has(Units::TIME) { self.time_s } else { 0 },
+            octets: if has(Units::OCTETS) { self.octets } else { 0 },
+            specific: if has(Units::SPECIFIC) { self.specific } else { 0 },
+            money: if has(Units::MONEY) { self.money } else { 0 },
+        }
+    }
+    /// No more of each kind than the other has of it; a kind that the other does not have stays as it is.
+    pub fn at_most(&self, bound: &Units) -> Units {
+        let has = |is: u8| bound.present & is != 0;
+        Units {
+            present: self.present,
+            time_s: if has(Units::TIME) { self.time_s.min(bound.time_s) } else { self.time_s },
+            octets: if has(Units::OCTETS) { self.octets.min(bound.octets) } else { self.octets },
+            specific: if has(Units::SPECIFIC) { self.specific.min(bound.specific) } else { self.specific },
+            money: self.money,
+        }
+    }
     /// Whether nothing is said, so that the server decides how much (RFC 8506 8.18).
     pub fn is_empty(&self) -> bool {
         self.present == 0
@@ -79,6 +101,16 @@ pub struct ServiceContext(pub u32);
 impl ServiceContext {
     /// SMS (TS 32.274).
     pub const SMS: ServiceContext = ServiceContext(32_274);
+
+    /// The units in which 3GPP counts the service: octets of packets (TS 32.251, 32.255) and of wireless
+    /// networks (TS 32.252), seconds of calls (TS 32.250, 32.260, 32.276), and units of its own elsewhere.
+    pub fn usual_kind(self) -> u8 {
+        match self.0 {
+            32_251 | 32_252 | 32_255 => Units::OCTETS,
+            32_250 | 32_260 | 32_276 => Units::TIME,
+            _ => Units::SPECIFIC,
+        }
+    }
 
     /// Reads a Service-Context-Id (RFC 8506 8.42; TS 32.299 7.1.12:
     /// extensions.MNC.MCC.Release.service-context@domain).
@@ -215,7 +247,7 @@ pub enum Kind {
 /// them name none. Where a ledger has several shards and no account is named, each shard is asked until one
 /// does not answer 5002; nothing is logged by the others.
 ///
-/// What has a session or an origin is known again for the time of its window; a caller who may ask twice for
+/// What has a session is known again for the time of its window; a caller who may ask twice for
 /// a top-up or a new account gives the hash of an idempotency key as the session.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -227,8 +259,6 @@ pub struct Request<'a> {
     pub session: Hash128,
     /// CC-Request-Number.
     pub number: u32,
-    /// The hash of Origin-Host and end-to-end id. Both words zero: none.
-    pub origin: Hash128,
     pub context: ServiceContext,
     /// Message-Class, or any small number that tariffs tell apart.
     pub class: u8,

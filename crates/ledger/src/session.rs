@@ -4,7 +4,8 @@ use std::hash::Hasher;
 
 use super::account::AccountNumber;
 use super::client::ClientNumber;
-use super::request::Units;
+use super::entry::ServiceEntry;
+use super::request::{Units, Weights, result};
 use super::tariff::Target;
 
 /// Hashes of keys that are keyed hashes already: their last word.
@@ -39,9 +40,11 @@ pub struct Reservation {
     pub service_id: Option<u32>,
     pub reserved: i64,
     pub bundle_reserved: u64,
+    /// Of which kinds the units are that were granted last; 0: none were, or nobody remembers.
+    pub granted: u8,
     /// Under which tariff `totals` were used.
     pub tariff: u16,
-    /// All that was used under that tariff, so that prices are rounded once.
+    /// All that was used and paid under that tariff, so that prices are rounded once.
     pub totals: Units,
     /// It got less than it asked for: with money it would get more.
     pub is_starved: bool,
@@ -55,11 +58,46 @@ impl Reservation {
         service_id: None,
         reserved: 0,
         bundle_reserved: 0,
+        granted: 0,
         tariff: 0,
         totals: Units { present: 0, time_s: 0, octets: 0, specific: 0, money: 0 },
         is_starved: false,
         is_pooled: false,
     };
+
+    /// Of what is reported as used, what counts: units of the kinds that were granted. Gateways report time
+    /// beside the volume that they have a grant of.
+    pub fn counted(&self, used: &Units) -> Units {
+        if self.granted == 0 { *used } else { used.only(self.granted) }
+    }
+
+    /// All that was used and paid under a tariff when this is reported too. None: it does not fit.
+    pub fn totals_with(&self, tariff: u16, counted: &Units) -> Option<Units> {
+        let before = if self.tariff == tariff { self.totals } else { Units::default() };
+        before.plus(counted)
+    }
+
+    /// What an entry makes of it.
+    pub fn update(&mut self, service: &ServiceEntry) {
+        (self.reserved, self.bundle_reserved) = (service.reserved, service.bundle_reserved);
+        let before = if self.tariff == service.tariff { self.totals } else { Units::default() };
+        let totals = self.totals_with(service.tariff, &self.counted(&service.used)).unwrap_or(before);
+        self.totals = paid(&totals, service.shortfall);
+        self.tariff = service.tariff;
+        if !service.is_part {
+            self.is_starved = service.is_final || service.result == result::CREDIT_LIMIT_REACHED;
+            self.is_pooled = service.terms.pool != Weights::default();
+            if !service.granted.is_empty() {
+                self.granted = service.granted.present;
+            }
+        }
+    }
+}
+
+/// Totals after a report of which so much could not be paid: a step that nobody paid is not begun, so the
+/// next unit begins a step of its own.
+pub fn paid(totals: &Units, shortfall: i64) -> Units {
+    if shortfall > 0 { Units::default() } else { *totals }
 }
 
 /// Most sessions have one service or two: those need no room of their own.
@@ -120,6 +158,8 @@ pub struct Session {
     pub account: AccountNumber,
     /// The highest CC-Request-Number so far.
     pub number: u32,
+    /// Bit n: the number n + 1 below the highest was passed over, and may still come.
+    pub passed_over: u64,
     /// When Tcc runs out.
     pub until_us: u64,
     pub target: Target,
@@ -131,6 +171,35 @@ pub struct Session {
 }
 
 impl Session {
+    /// Whether a request of this number may come: a higher one, or one that others have overtaken.
+    pub fn awaits(&self, number: u32) -> bool {
+        match self.number.checked_sub(number) {
+            None => true,
+            Some(0) => false,
+            Some(below) => below <= u64::BITS && self.passed_over >> (below - 1) & 1 == 1,
+        }
+    }
+
+    /// A request of this number was there.
+    pub fn note(&mut self, number: u32) {
+        if let Some(below) = self.number.checked_sub(number) {
+            if let Some(place) = below.checked_sub(1).filter(|place| *place < u64::BITS) {
+                self.passed_over &= !(1 << place);
+            }
+            return;
+        }
+        let ahead = number - self.number;
+        // The last one was there; those between it and this one were not.
+        let between = if ahead > u64::BITS { u64::MAX } else { (1 << (ahead - 1)) - 1 };
+        self.passed_over = self.passed_over.checked_shl(ahead).unwrap_or(0) | between;
+        self.number = number;
+    }
+
+    /// It begins with this number: no lower one is awaited.
+    pub fn begin(&mut self, number: u32) {
+        (self.number, self.passed_over) = (number, 0);
+    }
+
     #[inline]
     pub fn reservations(&self) -> impl Iterator<Item = &Reservation> {
         self.reservations.iter()

@@ -133,7 +133,8 @@ impl SessionTable {
         let session = &mut self.slots[place as usize].session;
         let Begun { account, client, until_us, .. } = *begun;
         (session.account, session.client, session.until_us) = (account, client, until_us);
-        (session.number, session.target) = (0, Target::default());
+        session.begin(0);
+        session.target = Target::default();
         session.id.clear();
         session.id.extend_from_slice(begun.session_id);
         session.reservations.clear();

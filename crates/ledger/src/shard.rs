@@ -9,13 +9,13 @@ use super::answered::{AnsweredRequests, LogView, Slots};
 use super::bundle::{self, AccountBundles, BUNDLES_MAX, Bundle, Bundles};
 use super::client::Clients;
 use super::config::Config;
-use super::entry::{Entry, EntryKind, SERVICES_MAX, ServiceEntry};
+use super::entry::{Entry, EntryKind, SERVICES_MAX};
 use super::expiry::{Due, Expiry};
 use super::hash::{Hash128, HashKey};
 use super::key::PackedKey;
 use super::message::Messages;
 use super::rating::Rating;
-use super::request::{Answer, Kind, MessageKey, Request, ServiceAnswer, Weights, result};
+use super::request::{Answer, Kind, MessageKey, Request, ServiceAnswer, result};
 use super::session::Session;
 use super::sessions::{Begun, SessionIndex, SessionTable};
 use super::tariff::Target;
@@ -106,14 +106,14 @@ impl Shard {
     /// comes with the hash of its account, its session and what it is known again by.
     pub(super) fn touch<'a>(
         &self,
-        requests: impl Iterator<Item = (u64, &'a Kind, &'a Hash128, (u64, u64))>,
+        requests: impl Iterator<Item = (u64, &'a Kind, &'a Hash128, u64)>,
         slots: &mut Slots,
     ) -> u64 {
         slots.clear();
-        for (hash, kind, session, (by_session, by_origin)) in requests {
+        for (hash, kind, session, id) in requests {
             let is_of_session = of_session(kind);
             let seen = if is_of_session { &mut slots.requests } else { &mut slots.events };
-            seen.extend_from_slice(&[by_session, by_origin]);
+            seen.push(id);
             slots.accounts.push(hash);
             if is_of_session {
                 slots.sessions.push((self.sessions.touch(session), hash));
@@ -133,7 +133,9 @@ impl Shard {
     /// gets the first answer's fields and leaves no entry, and neither does a request for a session that is
     /// not known (5002).
     pub fn apply(&mut self, request: &Request<'_>, hash: u64, turn: &mut Turn<'_>) -> Answer {
-        if let Some(known) = self.answered.find(request, turn) {
+        let accounts = &self.accounts;
+        let account = || accounts.find(hash, &request.account);
+        if let Some(known) = self.answered.find(request, turn, account) {
             self.duplicates_found += 1;
             return Answer { is_duplicate: true, ..answer(known, turn.services) };
         }
@@ -141,7 +143,6 @@ impl Shard {
         entry.reset();
         entry.time_us = self.now_us();
         entry.session = request.session;
-        entry.origin = request.origin;
         entry.number = request.number;
         entry.context = request.context;
         entry.class = request.class;
@@ -276,7 +277,7 @@ pub(super) fn of_session(kind: &Kind) -> bool {
     matches!(kind, Kind::Initial | Kind::Update | Kind::Terminate)
 }
 
-fn deed(kind: &Kind) -> EntryKind {
+pub(super) fn deed(kind: &Kind) -> EntryKind {
     match kind {
         Kind::Debit => EntryKind::Debit,
         Kind::Refund { .. } => EntryKind::Refund,
@@ -506,27 +507,18 @@ impl Shard {
 }
 
 fn update_session(session: &mut Session, entry: &Entry) {
-    session.number = entry.number;
+    if entry.deed == EntryKind::Initial {
+        session.begin(entry.number);
+    } else {
+        session.note(entry.number);
+    }
     session.until_us = entry.until_us;
     let target = entry.target();
     if target != Target::default() {
         session.target = target;
     }
     for service in &entry.services {
-        update_reservation(session, service);
-    }
-}
-
-fn update_reservation(session: &mut Session, service: &ServiceEntry) {
-    let reservation = session.reservation(service.rating_group, service.service_id);
-    reservation.reserved = service.reserved;
-    reservation.bundle_reserved = service.bundle_reserved;
-    let totals = if reservation.tariff == service.tariff { reservation.totals } else { Default::default() };
-    reservation.tariff = service.tariff;
-    reservation.totals = totals.plus(&service.used).unwrap_or(totals);
-    if !service.is_part {
-        reservation.is_starved = service.is_final || service.result == result::CREDIT_LIMIT_REACHED;
-        reservation.is_pooled = service.terms.pool != Weights::default();
+        session.reservation(service.rating_group, service.service_id).update(service);
     }
 }
 

@@ -16,7 +16,9 @@ use wal::{Disk, OsDisk};
 use super::batch::{Batch, NewRequest, account_hash};
 use super::config::Config;
 use super::hash::HashKey;
+use super::key::{KeyKind, PackedKey};
 use super::log::{Fsync, Log};
+use super::old_numbers::OldNumbers;
 use super::recovery::{Refusal, recover};
 use super::request::result;
 use super::rules::{ConfiguredRules, compose};
@@ -163,6 +165,7 @@ pub struct Ledger {
     pub(super) kept: Arc<RuntimeRules>,
     pub(super) said: Arc<Mutex<ConfiguredRules>>,
     pub(super) is_shared: bool,
+    pub(super) old_numbers: Arc<OldNumbers>,
 }
 
 impl Ledger {
@@ -219,6 +222,7 @@ impl Ledger {
         // A power cut must not take a shard's folder with all that was answered.
         disk.sync_folder(&options.folder)?;
         let queues = owners.iter().map(|owner| owner.queue.clone()).collect();
+        let old_numbers = Arc::new(OldNumbers::of(key, owners.iter().map(|owner| &owner.shard)));
         let mut threads = Vec::new();
         for owner in owners {
             let name = format!("ledger-{}", owner.number);
@@ -229,7 +233,7 @@ impl Ledger {
         let said = ConfiguredRules { config: options.config.clone(), tariffs: options.tariffs.clone() };
         let said = Arc::new(Mutex::new(said));
         let queue_max = options.queue_max;
-        Ok(Ledger { queues, threads, lock, key, queue_max, kept, said, is_shared: false })
+        Ok(Ledger { queues, threads, lock, key, queue_max, kept, said, is_shared: false, old_numbers })
     }
 
     /// A ledger whose owners run on these threads, without a folder.
@@ -249,6 +253,7 @@ impl Ledger {
             kept: Arc::new(RuntimeRules::nowhere()),
             said: Arc::new(Mutex::new(ConfiguredRules { config, tariffs })),
             is_shared: false,
+            old_numbers: Arc::default(),
         }
     }
 
@@ -272,13 +277,21 @@ impl Ledger {
         waiting.batches.drain(..).map(|submission| (submission.batch, submission.to)).collect()
     }
 
-    /// The key of this ledger's hashes: of sessions and origins too.
+    /// The key of this ledger's hashes: of sessions too.
     pub fn key(&self) -> HashKey {
         self.key
     }
 
     pub fn shards(&self) -> usize {
         self.queues.len()
+    }
+
+    /// The packed key of an account and its hash, which says its shard. `+46…` and `46…` are one number.
+    #[inline]
+    pub fn account_hash(&self, kind: KeyKind, octets: &[u8]) -> (PackedKey, u64) {
+        let (packed, hash) = account_hash(self.key, kind, octets);
+        let found = self.old_numbers.find(packed, octets);
+        if found == packed { (packed, hash) } else { (found, found.hash(self.key)) }
     }
 
     /// The shard of an account's hash.
@@ -291,7 +304,7 @@ impl Ledger {
     /// Puts a request into the batch of its shard; `batches` has one for each.
     #[inline]
     pub fn push(&self, batches: &mut [Batch], request: &NewRequest<'_>) -> usize {
-        let (packed, hash) = account_hash(self.key, request.account_kind, request.account);
+        let (packed, hash) = self.account_hash(request.account_kind, request.account);
         let shard = self.shard_of(hash);
         batches[shard].push(packed, hash, request);
         shard
@@ -300,7 +313,7 @@ impl Ledger {
     /// Puts a request into the batch of a shard that the caller chose: one of a session whose account it does
     /// not name, which each shard is asked for until one does not answer 5002.
     pub fn push_to(&self, batch: &mut Batch, request: &NewRequest<'_>) {
-        let (packed, hash) = account_hash(self.key, request.account_kind, request.account);
+        let (packed, hash) = self.account_hash(request.account_kind, request.account);
         batch.push(packed, hash, request);
     }
 

@@ -27,6 +27,9 @@ use super::tariff::Target;
 use super::varint::{Reader, put, put_signed};
 
 const MAGIC: &[u8; 16] = b"campanile snap 3";
+/// Where in the last octet of a reservation the kinds of granted units begin. Until 0.2.0 nothing stood
+/// there: then nobody remembers them.
+const GRANTED_SHIFT: u32 = 2;
 /// So many are kept: the newest, and one in case that is damaged.
 pub const KEPT: usize = 2;
 
@@ -218,7 +221,8 @@ fn put_session(into: &mut Vec<u8>, id: &Hash128, session: &Session) {
         put(into, totals.octets);
         put(into, totals.specific);
         put_signed(into, totals.money);
-        into.push(u8::from(reservation.is_starved) | u8::from(reservation.is_pooled) << 1);
+        let bits = u8::from(reservation.is_starved) | u8::from(reservation.is_pooled) << 1;
+        into.push(bits | reservation.granted << GRANTED_SHIFT);
     }
 }
 
@@ -259,6 +263,7 @@ fn session(reader: &mut Reader<'_>) -> Option<(Hash128, Session)> {
         let bits = reader.octet()?;
         let reservation = session.reservation(rating_group, service_id);
         (reservation.is_starved, reservation.is_pooled) = (bits & 1 != 0, bits & 2 != 0);
+        reservation.granted = bits >> GRANTED_SHIFT;
     }
     Some((id, session))
 }

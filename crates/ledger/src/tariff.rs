@@ -47,6 +47,9 @@ pub struct Rates {
     pub time_s: Rate,
     pub octets: Rate,
     pub specific: Rate,
+    /// The kinds of units that it names (bits of [`Units`]); 0: all alike. What is beside those costs
+    /// nothing.
+    pub named: u8,
 }
 
 impl Rates {
@@ -56,7 +59,23 @@ impl Rates {
         time_s: Rate { price: 1, per: 60 },
         octets: Rate { price: 1, per: 1_000_000 },
         specific: Rate { price: 1, per: 1 },
+        named: 0,
     };
+
+    /// Of some units those that are priced: the kinds that the tariff names, if there are any of those.
+    /// Otherwise all: whoever can count nothing else pays the usual price.
+    pub fn priced(&self, units: &Units) -> Units {
+        let named = units.present & (self.named | Units::MONEY);
+        if self.named == 0 || named == 0 { *units } else { units.only(named) }
+    }
+
+    /// The kind of units that is granted where a request leaves it open: what the tariff names, or else what
+    /// is usual of the service.
+    pub fn own_kind(&self, context: ServiceContext) -> u8 {
+        let usual = context.usual_kind();
+        let kinds = [usual, Units::OCTETS, Units::TIME, Units::SPECIFIC];
+        kinds.into_iter().find(|kind| self.named & kind != 0).unwrap_or(usual)
+    }
 
     /// The price of some units, in minor units. None: it is negative or does not fit, and the request cannot
     /// be rated.

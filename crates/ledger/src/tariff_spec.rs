@@ -1,6 +1,6 @@
 //! A tariff as people write it: in the config, and by API. The same keys in both.
 
-use super::request::{Destination, ServiceContext};
+use super::request::{Destination, ServiceContext, Units};
 use super::tariff::{Hours, Rate, Rates, Tariff};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct Price {
 }
 
 /// One tariff. What is left out stands for whatever it is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TariffSpec {
     /// Service-Context-Id.
@@ -38,28 +38,14 @@ pub struct TariffSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub utc_offset: Option<String>,
     /// A message or another service-specific unit.
-    pub unit: Price,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<Price>,
     /// Octets.
-    pub octets: Price,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub octets: Option<Price>,
     /// Seconds.
-    pub seconds: Price,
-}
-
-impl Default for TariffSpec {
-    fn default() -> TariffSpec {
-        TariffSpec {
-            context: None,
-            rating_group: None,
-            class: None,
-            prefix: String::new(),
-            hours: None,
-            days: Vec::new(),
-            utc_offset: None,
-            unit: Price { price: 1, per: 1 },
-            octets: Price { price: 1, per: 1_000_000 },
-            seconds: Price { price: 1, per: 60 },
-        }
-    }
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<Price>,
 }
 
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
@@ -77,20 +63,35 @@ impl TariffSpec {
         if digits.len() > 16 || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
             return Err(("prefix", format!("{:?} is not up to 16 digits", self.prefix)));
         }
-        for (key, price) in [("unit", self.unit), ("octets", self.octets), ("seconds", self.seconds)] {
+        let prices = [("unit", self.unit), ("octets", self.octets), ("seconds", self.seconds)];
+        for (key, price) in prices.into_iter().filter_map(|(key, price)| Some((key, price?))) {
             if price.price < 0 || price.per == 0 {
                 return Err((key, "price must be at least 0, per at least 1".to_owned()));
             }
         }
-        let rate = |price: Price| Rate { price: price.price, per: price.per };
         Ok(Tariff {
             context: self.context.as_deref().map(ServiceContext::parse),
             rating_group: self.rating_group,
             class: self.class,
             prefix: Destination::parse(digits.as_bytes()),
             hours: self.hours()?,
-            rates: Rates { time_s: rate(self.seconds), octets: rate(self.octets), specific: rate(self.unit) },
+            rates: self.rates(),
         })
+    }
+
+    /// What it names, and the usual price of the rest.
+    fn rates(&self) -> Rates {
+        let usual = Rates::BUILT_IN;
+        let rate = |price: Option<Price>, usual: Rate| {
+            price.map_or(usual, |price| Rate { price: price.price, per: price.per })
+        };
+        let named = [(self.unit, Units::SPECIFIC), (self.octets, Units::OCTETS), (self.seconds, Units::TIME)];
+        Rates {
+            time_s: rate(self.seconds, usual.time_s),
+            octets: rate(self.octets, usual.octets),
+            specific: rate(self.unit, usual.specific),
+            named: named.iter().filter(|(price, _)| price.is_some()).fold(0, |named, (_, kind)| named | kind),
+        }
     }
 
     fn hours(&self) -> Result<Option<Hours>, Wrong> {
@@ -150,7 +151,7 @@ mod tests {
         let nothing = Price { price: 1, per: 0 };
         for (spec, key) in [
             (TariffSpec { prefix: "46x".into(), ..usual() }, "prefix"),
-            (TariffSpec { octets: nothing, ..usual() }, "octets"),
+            (TariffSpec { octets: Some(nothing), ..usual() }, "octets"),
             (TariffSpec { hours: Some("8-18".into()), ..usual() }, "hours"),
             (TariffSpec { hours: Some("25:00-26:00".into()), ..usual() }, "hours"),
             (TariffSpec { days: vec!["someday".into()], ..usual() }, "days"),

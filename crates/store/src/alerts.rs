@@ -58,6 +58,8 @@ pub trait Alerts {
         note: &'a str,
         now: Timestamp,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
+    /// When an alert became final; nothing while it is not.
+    fn alert_ended(&self, no: AlertNo) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>>;
     /// Stores what solve found and moves the alert from solving to `then`, in one transaction per block and
     /// one for the move; a roster of an earlier, interrupted solve is removed first.
     fn put_roster(

@@ -17,6 +17,7 @@ mod attachment_sweep;
 mod attachments;
 mod attributes;
 pub mod audit;
+mod cap_messages;
 #[cfg(test)]
 mod conformance;
 mod deliveries;
@@ -45,13 +46,14 @@ pub use attachment_sweep::sweep_attachments;
 pub use attachments::{Attachments, FILES_MAX, ForgottenFiles, NAMED_KEPT_S, OwnedFile, UploadRoom};
 pub use attributes::unused_attributes;
 pub use audit::{Act, Audit, AuditEntry, AuditKey, AuditSearch};
+pub use cap_messages::{CapEnd, CapMessages, CapTold};
 pub use deliveries::{Deliveries, Fold, FoldedBlock};
 pub use error::StoreError;
 pub use groups::Groups;
 pub use leases::{Fence, HeldLease, Holder, LeaseTaken, Leases};
 pub use ledger_log::{Appended, LedgerBlock, LedgerHold, LedgerIdentity, LedgerLog, NewLedgerBlock};
 pub use observers::Observers;
-pub use opt_outs::{OptOut, OptOuts};
+pub use opt_outs::{OptOut, OptOuts, PERHAPS_STOPS_MAX, PerhapsStop};
 pub use privacy::{ErasedRecord, PendingErasure, Privacy, StopOf};
 pub use recipients::{ImportNo, Recipients};
 pub use stops::{ForgottenStop, OptOutSet, STOP_HASH_OCTETS, StopHash, StopHasher};
@@ -66,6 +68,7 @@ pub trait Store:
     + Groups
     + OptOuts
     + Alerts
+    + CapMessages
     + Attachments
     + Deliveries
     + Tokens

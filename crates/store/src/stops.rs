@@ -44,14 +44,10 @@ impl std::fmt::Debug for StopHasher {
     }
 }
 
-/// An address's one form: that of its channel, a number also without its plus, and in lower case, since
-/// people do not tell `Ann@` from `ann@`.
+/// An address's one form, in lower case, since people do not tell `Ann@` from `ann@`. A hash is made anew
+/// from the address each time: the form of an address in E.164 never changes.
 fn canonical(channel: ChannelNumber, address: &str) -> String {
-    let address = address.trim();
-    let normal = |text: &str| channels::address(channel, text, &Defaults::default()).ok();
-    let is_bare = !address.is_empty() && address.bytes().all(|octet| octet.is_ascii_digit());
-    let found = normal(address).or_else(|| is_bare.then(|| normal(&format!("+{address}"))).flatten());
-    found.as_deref().unwrap_or(address).to_lowercase()
+    channels::canonical(channel, address, &Defaults::default()).to_lowercase()
 }
 
 /// A stop of somebody who was forgotten.
@@ -75,10 +71,33 @@ pub struct OptOutSet {
 }
 
 impl OptOutSet {
+    /// The same, with addresses as `defaults` write them: older versions stored them as networks gave them.
+    #[must_use]
+    pub fn in_one_form(self, defaults: &Defaults) -> OptOutSet {
+        let one_form = |(channel, address): (ChannelNumber, String)| {
+            let address = channels::canonical(channel, &address, defaults).into_owned();
+            (channel, address)
+        };
+        OptOutSet { plain: self.plain.into_iter().map(one_form).collect(), ..self }
+    }
+
+    /// Adds a stop that was said to one sender.
+    pub fn add(&mut self, channel: ChannelNumber, address: &str, defaults: &Defaults) {
+        self.plain.insert((channel, channels::canonical(channel, address, defaults).into_owned()));
+    }
+
+    /// Adds a stop of somebody who was forgotten, that was said to one sender.
+    pub fn add_forgotten(&mut self, hash: StopHash) {
+        self.forgotten.insert(hash);
+    }
+
     /// Did the owner of this address say stop?
     pub fn contains(&self, channel: ChannelNumber, address: &str) -> bool {
-        if !self.plain.is_empty() && self.plain.contains(&(channel, address.to_owned())) {
-            return true;
+        if !self.plain.is_empty() {
+            let address = channels::canonical(channel, address, &Defaults::default()).into_owned();
+            if self.plain.contains(&(channel, address)) {
+                return true;
+            }
         }
         // A hash costs a fraction of a microsecond: only where anybody was forgotten.
         let Some(hasher) = self.hasher.as_ref().filter(|_| !self.forgotten.is_empty()) else { return false };
@@ -96,7 +115,9 @@ pub(crate) async fn set_of<S: OptOuts + ?Sized>(store: &S, account: &str) -> Res
     if hasher.is_none() && !forgotten.is_empty() {
         return Err(no_key());
     }
-    Ok(OptOutSet { account: account.to_owned(), plain: plain.into_iter().collect(), forgotten, hasher })
+    let set =
+        OptOutSet { account: account.to_owned(), plain: plain.into_iter().collect(), forgotten, hasher };
+    Ok(set.in_one_form(&Defaults::default()))
 }
 
 /// Nobody gave the store its key.

@@ -4,7 +4,7 @@ use super::answer_cache::AnswerCache;
 use super::final_unit::{FinalUnits, Written};
 use super::pool;
 use super::request_template::Span;
-use diameter::check::Origin;
+use diameter::check::{All, Origin};
 use diameter::credit::{RequestType, SessionFailover};
 use diameter::dictionary::{application, avp};
 use diameter::header::{CommandFlags, HEADER_OCTETS, Header};
@@ -78,6 +78,8 @@ pub(super) struct Context<'a> {
     session: &'a [u8],
     /// Proxy-Info, in their order, likewise.
     proxies: &'a [u8],
+    /// Of services with several Service-Identifiers each with the place of its service, four octets both.
+    ids: &'a [u8],
     /// The request itself, where it does not say whose account it is: only its session's shard knows.
     pub(super) whole: &'a [u8],
 }
@@ -107,7 +109,8 @@ impl Asked {
     }
 }
 
-/// Octets in front of what varies: header's fields, type, number, kind, lengths.
+/// Octets in front of what varies: flags, kind, number of Service-Identifiers, identifiers, type, number,
+/// lengths.
 const FIXED: usize = 32;
 
 /// What is kept of a request that was read, before it is.
@@ -119,6 +122,7 @@ pub(super) struct Keep {
     /// Where the Session-Id stands: the whole AVP.
     pub(super) session: Span,
     pub(super) has_proxies: bool,
+    pub(super) has_several_ids: bool,
     /// It says whose account it is.
     pub(super) is_addressed: bool,
 }
@@ -142,7 +146,7 @@ impl Keep {
         let begin = out.len();
         out.extend_from_slice(&fixed);
         padded(out, session);
-        if self.has_proxies || !self.is_addressed {
+        if self.has_proxies || self.has_several_ids || !self.is_addressed {
             self.write_rare(message, begin, out);
         }
     }
@@ -164,7 +168,33 @@ impl Keep {
         let whole = out.len() - before - proxies;
         out[begin + 24..begin + 28].copy_from_slice(&(proxies as u32).to_le_bytes());
         out[begin + 28..begin + 32].copy_from_slice(&(whole as u32).to_le_bytes());
+        if self.has_several_ids {
+            // No message has more AVPs than two octets can count.
+            let count = write_ids(message, out);
+            out[begin + 2..begin + 4].copy_from_slice(&count.to_le_bytes());
+        }
     }
+}
+
+/// Octets of a Service-Identifier with the place of its service.
+const ID_OCTETS: usize = 8;
+
+/// Appends the Service-Identifiers of services that have several; how many.
+fn write_ids(message: &Message<'_>, out: &mut Vec<u8>) -> u16 {
+    let services = message.avps().flatten().filter(|avp| avp.name == avp::MULTIPLE_SERVICES_CREDIT_CONTROL);
+    let mut count = 0;
+    for (place, service) in (0_u32..).zip(services) {
+        let ids = || All::within(&service, avp::SERVICE_IDENTIFIER).filter_map(|id| id.u32().ok());
+        if ids().nth(1).is_none() {
+            continue;
+        }
+        for id in ids() {
+            out.extend_from_slice(&place.to_le_bytes());
+            out.extend_from_slice(&id.to_le_bytes());
+            count += 1;
+        }
+    }
+    count
 }
 
 /// Octets that may follow on an AVP.
@@ -187,6 +217,7 @@ impl<'a> Context<'a> {
         let (session, proxies, whole) = (word(20) as usize, word(24) as usize, word(28) as usize);
         let (session, rest) = octets[offset + FIXED..].split_at(session);
         let (proxies, rest) = rest.split_at(proxies);
+        let ids = usize::from(u16::from_le_bytes([fixed[2], fixed[3]])) * ID_OCTETS;
         let kind = [Asked::Single, Asked::Multiple, Asked::Balance, Asked::Price][usize::from(fixed[1] & 3)];
         Context {
             header: Header {
@@ -203,7 +234,18 @@ impl<'a> Context<'a> {
             session,
             proxies,
             whole: &rest[..whole],
+            ids: &rest[whole..whole + ids],
         }
+    }
+
+    /// The Service-Identifiers of the service in this place, if it has several.
+    fn ids(&self, place: usize) -> impl Iterator<Item = u32> {
+        let word = |octets: &[u8; 4]| u32::from_le_bytes(*octets);
+        let (pairs, _) = self.ids.as_chunks::<ID_OCTETS>();
+        pairs.iter().filter_map(move |pair| {
+            let (of, id) = (pair.first_chunk().map(word)?, pair.last_chunk().map(word)?);
+            (of as usize == place).then_some(id)
+        })
     }
 }
 
@@ -223,7 +265,7 @@ pub(super) fn credit(
     answer: &Answer,
     services: &[ServiceAnswer],
 ) {
-    if !context.proxies.is_empty() {
+    if !context.proxies.is_empty() || !context.ids.is_empty() {
         return write(out, identity, context, answer, services);
     }
     let Some(tail) = tails.find(context, answer, services) else {
@@ -309,7 +351,11 @@ fn write(
     }
     match context.kind {
         Asked::Single => services.iter().for_each(|service| single(&mut writer, identity, service)),
-        Asked::Multiple => services.iter().for_each(|service| multiple(&mut writer, identity, service)),
+        Asked::Multiple => {
+            for (place, service) in services.iter().enumerate() {
+                multiple(&mut writer, identity, service, context.ids(place));
+            }
+        }
         Asked::Balance => {
             if let Some(enough) = answer.enough_credit {
                 writer.u32(avp::CHECK_BALANCE_RESULT, if enough { ENOUGH_CREDIT } else { NO_CREDIT });
@@ -348,14 +394,21 @@ fn single(writer: &mut Writer<'_>, identity: &Identity, service: &ServiceAnswer)
     }
 }
 
-fn multiple(writer: &mut Writer<'_>, identity: &Identity, service: &ServiceAnswer) {
+fn multiple(
+    writer: &mut Writer<'_>,
+    identity: &Identity,
+    service: &ServiceAnswer,
+    ids: impl Iterator<Item = u32>,
+) {
     writer.group(avp::MULTIPLE_SERVICES_CREDIT_CONTROL, |member| {
         if !service.granted.is_empty() {
             granted(member, service);
         }
-        if let Some(id) = service.service_id {
+        let mut ids = ids.peekable();
+        if let Some(id) = service.service_id.filter(|_| ids.peek().is_none()) {
             member.u32(avp::SERVICE_IDENTIFIER, id);
         }
+        ids.for_each(|id| member.u32(avp::SERVICE_IDENTIFIER, id));
         if let Some(group) = service.rating_group {
             member.u32(avp::RATING_GROUP, group);
         }

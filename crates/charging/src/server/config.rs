@@ -1,6 +1,7 @@
 //! Configuration of the credit-control server: where it listens, who we are, who may connect, limits.
 
 use super::final_unit::FinalUnits;
+use diameter::check::Strictness;
 use diameter::peer::MESSAGE_OCTETS_MAX_DEFAULT;
 use ledger::runtime_rules::PeerSpec;
 use net::{AllowedIp, DoorLimits, TlsClientSettings, TlsIdentity, TlsServerSettings};
@@ -40,16 +41,25 @@ pub struct ServerConfig {
     pub peers: Vec<PeerRule>,
     /// Connections at once, and of one address.
     pub limits: DoorLimits,
+    /// How closely messages are held to the standard.
+    pub strictness: Strictness,
     /// The longest message that is taken.
     pub message_octets_max: u32,
     /// Requests of a peer that may be unanswered; what comes beyond them is told 3004.
     pub window: usize,
-    /// Silence after which a peer is asked whether it lives (Tw).
-    pub watchdog: Duration,
-    /// Between attempts to connect to a peer, with a jitter of 2 s either way (Tc; RFC 6733, section 2.1).
-    pub reconnect: Duration,
+    /// When connections are probed and tried again.
+    pub timers: PeerTimers,
     /// What clients are told about the last units, beside the ledger's Final-Unit-Action.
     pub final_units: FinalUnits,
+}
+
+/// Timers of connections to peers (RFC 6733, sections 2.1 and 5.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeerTimers {
+    /// Silence after which a peer is asked whether it lives (Tw).
+    pub watchdog: Duration,
+    /// Between attempts to connect to a peer, with a jitter of 2 s either way (Tc).
+    pub reconnect: Duration,
 }
 
 impl Default for ServerConfig {
@@ -65,10 +75,10 @@ impl Default for ServerConfig {
             origin_realm: String::new(),
             peers: Vec::new(),
             limits: DoorLimits::new(20_000, 10_000),
+            strictness: Strictness::Strict,
             message_octets_max: MESSAGE_OCTETS_MAX_DEFAULT,
             window: 20_000,
-            watchdog: Duration::from_secs(30),
-            reconnect: Duration::from_secs(30),
+            timers: PeerTimers { watchdog: Duration::from_secs(30), reconnect: Duration::from_secs(30) },
             final_units: FinalUnits::default(),
         }
     }
@@ -235,10 +245,10 @@ impl ServerConfig {
         if let Some((field, why)) = self.peers.iter().find_map(PeerRule::unclear) {
             add("peer", &format!("{field} {why}"));
         }
-        if self.reconnect < RECONNECT_MIN {
+        if self.timers.reconnect < RECONNECT_MIN {
             add("reconnect", "must be at least 2s");
         }
-        if self.watchdog < WATCHDOG_MIN {
+        if self.timers.watchdog < WATCHDOG_MIN {
             add("watchdog", "must be at least 6s (RFC 3539)");
         }
         problems

@@ -124,11 +124,12 @@ impl DiameterConnection {
         link: Option<RemoteLink>,
     ) -> DiameterConnection {
         let (ledger, identity) = (server.ledger.clone(), Arc::clone(&server.identity));
+        let strictness = server.config.strictness;
         let mailbox = Arc::new(Mailbox::new(Arc::clone(&notify)));
         let asker = link.as_ref().and_then(|link| link.remote.asker.as_ref());
         DiameterConnection {
             machine,
-            requests: RequestDispatcher::new(ledger, identity, Arc::clone(&notify)),
+            requests: RequestDispatcher::new(ledger, identity, strictness, Arc::clone(&notify)),
             outgoing: OutgoingRequests::new(server, Arc::clone(&mailbox)),
             credit: asker.map(|asker| AskerConnection::new(asker, Arc::clone(&notify))),
             admission: Admission::new(server, from, Arc::clone(&mailbox), link),

@@ -13,12 +13,17 @@ use std::time::Instant;
 const KEY: HashKey = HashKey([1, 2]);
 const LOCAL: [u8; 4] = [127, 0, 0, 1];
 
-/// Nothing was logged before.
-struct Nothing;
+/// Blocks that were logged before, by their positions: in tests all, and none where costs are measured.
+#[derive(Default)]
+struct LoggedBlocks(Vec<(u64, Vec<u8>)>);
 
-impl Past for Nothing {
-    fn read(&self, _: u64, _: &mut Vec<u8>) -> bool {
-        false
+impl Past for LoggedBlocks {
+    fn read(&self, position: u64, into: &mut Vec<u8>) -> bool {
+        into.clear();
+        let block = self.0.iter().rev().find(|(begin, _)| *begin <= position);
+        let octets = block.and_then(|(begin, octets)| octets.get((position - begin) as usize..));
+        into.extend_from_slice(octets.unwrap_or_default());
+        !into.is_empty()
     }
 }
 
@@ -29,6 +34,7 @@ pub struct Bench {
     ledger: Ledger,
     shard: Shard,
     block: Vec<u8>,
+    past: LoggedBlocks,
     position: u64,
     now: Instant,
 }
@@ -54,11 +60,12 @@ impl Bench {
         let identity =
             Arc::new(Identity::new(&server.origin_host, &server.origin_realm, &server.final_units));
         Bench {
-            dispatcher: RequestDispatcher::new(ledger.clone(), identity, Arc::default()),
+            dispatcher: RequestDispatcher::new(ledger.clone(), identity, server.strictness, Arc::default()),
             connection,
             ledger,
             shard: Shard::new(KEY, Arc::new(config)),
             block: Vec::new(),
+            past: LoggedBlocks::default(),
             position: 4_096,
             now,
         }
@@ -78,10 +85,12 @@ impl Bench {
         block::begin(&mut self.block);
         self.shard.begin_block(self.position, now_us);
         for (mut batch, to) in self.ledger.submitted() {
-            batch.apply(&mut self.shard, now_us, &mut self.block, &Nothing);
+            batch.apply(&mut self.shard, now_us, &mut self.block, &self.past);
             to.answered(0, batch);
         }
         block::seal(&mut self.block, self.position, self.position, now_us);
+        #[cfg(test)]
+        self.past.0.push((self.position, self.block.clone()));
         self.position += self.block.len() as u64;
         self.block.len()
     }
@@ -90,6 +99,14 @@ impl Bench {
     #[inline(never)]
     pub fn answer(&mut self) {
         self.dispatcher.answer(&mut self.connection, self.now);
+    }
+
+    /// Of an account: its balance, what is reserved of it, and what was used.
+    #[cfg(test)]
+    pub(super) fn money(&self, kind: ledger::KeyKind, octets: &[u8]) -> Option<(i64, i64, i64)> {
+        let number = self.shard.find(&ledger::PackedKey::new(KEY, kind, octets))?;
+        let account = self.shard.account_of(number)?;
+        Some((account.posted, account.pending, account.used))
     }
 
     /// Takes the output for the wire.

@@ -18,6 +18,8 @@ mod ask;
 mod config;
 mod connect;
 mod connection;
+#[cfg(test)]
+mod field_sessions;
 mod final_unit;
 #[doc(hidden)]
 pub mod measure;
@@ -30,7 +32,7 @@ mod request_template;
 pub mod sctp;
 
 pub use ask::{Asker, Back, Reply, SessionHolder, WAITING_MAX};
-pub use config::{ConfigProblem, ConnectTo, PeerRule, RECONNECT_MIN, ServerConfig, WATCHDOG_MIN};
+pub use config::{ConfigProblem, ConnectTo, PeerRule, PeerTimers, RECONNECT_MIN, ServerConfig, WATCHDOG_MIN};
 pub use final_unit::FinalUnits;
 pub use peers::{Connected, Transport};
 
@@ -275,10 +277,11 @@ fn machine(config: &ServerConfig) -> ConnectionConfig {
     let id = application::CREDIT_CONTROL;
     identity.applications.push(Application { id, is_accounting: false, vendor });
     let mut machine = ConnectionConfig::new(identity);
+    machine.strictness = config.strictness;
     machine.message_octets_max = config.message_octets_max;
     machine.owed_max = config.window;
-    machine.tw = config.watchdog;
-    machine.tc = config.reconnect;
+    machine.tw = config.timers.watchdog;
+    machine.tc = config.timers.reconnect;
     // Of our own requests.
     machine.window = REQUESTS_MAX;
     machine

@@ -3,7 +3,7 @@
 use super::amounts;
 use super::answer::{Asked, Keep};
 use super::request_template::{Common, RequestTemplates, Span, Spans};
-use diameter::check::Fault;
+use diameter::check::{Fault, Origin, Strictness};
 use diameter::credit::request::UsedUnits;
 use diameter::credit::{
     self, CreditControlRequest, RequestType, RequestedAction, Rounding, Subscription, SubscriptionKind,
@@ -13,7 +13,7 @@ use diameter::dictionary::{application, avp};
 use diameter::message::Message;
 use diameter::result_code;
 use ledger::client::{Client, Opener};
-use ledger::hash::{Beginning, OriginHost};
+use ledger::hash::Beginning;
 use ledger::key::KEY_OCTETS_MAX;
 use ledger::request::{Destination, ServiceContext};
 use ledger::{Hash128, HashKey, KeyKind, Kind, NewRequest, Service, Units};
@@ -51,11 +51,11 @@ pub(super) struct RequestReader {
     key: HashKey,
     origin_host: String,
     origin_realm: String,
+    strictness: Strictness,
     services: Vec<Service>,
     /// The last Origin-Host, and its hash: nearly always the next one's too.
     host: String,
     host_hash: Hash128,
-    origin: OriginHost,
     /// The last Service-Context-Id, and what it means, likewise.
     context: (String, ServiceContext),
     shapes: RequestTemplates,
@@ -69,15 +69,15 @@ pub(super) struct RequestReader {
 }
 
 impl RequestReader {
-    pub(super) fn new(key: HashKey, origin_host: &str, origin_realm: &str) -> RequestReader {
+    pub(super) fn new(key: HashKey, us: &Origin<'_>, strictness: Strictness) -> RequestReader {
         RequestReader {
             key,
-            origin_host: origin_host.to_owned(),
-            origin_realm: origin_realm.to_owned(),
+            origin_host: us.host.to_owned(),
+            origin_realm: us.realm.to_owned(),
+            strictness,
             services: Vec::new(),
             host: String::new(),
             host_hash: key.octets(&[]),
-            origin: key.origin_host(&[]),
             context: Default::default(),
             shapes: RequestTemplates::default(),
             beginning: Beginning::new(key),
@@ -124,7 +124,6 @@ impl RequestReader {
                 account: places.account.map_or(&[][..], |account| account.within(message)),
                 session: session(beginning, places.session.within(message), common.host_hash),
                 number,
-                origin: common.origin.request(message.header.end_to_end),
                 context: common.service_context,
                 class: 0,
                 destination: places.to.map(|to| Destination::parse(to.within(message))).unwrap_or_default(),
@@ -151,14 +150,14 @@ impl RequestReader {
     }
 
     fn credit<'r>(&'r mut self, message: &Message<'r>) -> Result<Credit<'r>, Fault> {
-        let request = CreditControlRequest::read(message)?;
+        let request = CreditControlRequest::read_as(message, self.strictness)?;
         self.check_destination(&request)?;
         if request.session_id.len() > SESSION_OCTETS_MAX {
             return Err(refused(&request, avp::SESSION_ID));
         }
         let kind = kind(&request);
         let (account, is_known) = account(&request)?;
-        let is_multiple = self.read_services(&request)?;
+        let Services { are_multiple: is_multiple, have_several_ids } = self.read_services(&request)?;
         let is_initial = request.kind == RequestType::Initial;
         self.see(&request, is_initial);
         let has_destination = is_initial || request.kind == RequestType::Event;
@@ -174,6 +173,7 @@ impl RequestReader {
             kind: Asked::of(&kind, is_multiple),
             session: session_avp,
             has_proxies: request.proxy_infos().next().is_some(),
+            has_several_ids: have_several_ids,
             is_addressed: is_known,
         };
         if self.shapes.is_due(message) {
@@ -188,7 +188,6 @@ impl RequestReader {
                 kind,
                 account_kind: account.0,
                 host_hash: self.host_hash,
-                origin: self.origin,
                 service_context: self.context.1,
                 services: self.services.clone(),
                 amounts: amounts::find(&request),
@@ -205,7 +204,6 @@ impl RequestReader {
                 account: account.1,
                 session: session(&mut self.beginning, request.session_id.as_bytes(), self.host_hash),
                 number: request.number,
-                origin: self.origin.request(message.header.end_to_end),
                 context: self.context.1,
                 class: 0,
                 destination: to.map(|to| Destination::parse(to.as_bytes())).unwrap_or_default(),
@@ -226,7 +224,6 @@ impl RequestReader {
             self.host.clear();
             self.host.push_str(request.origin_host);
             self.host_hash = self.key.octets(self.host.as_bytes());
-            self.origin = self.key.origin_host(self.host.as_bytes());
         }
         let context = request.service_context_id();
         if context != self.context.0 {
@@ -264,16 +261,18 @@ impl RequestReader {
         Ok(())
     }
 
-    /// True: they stand in Multiple-Services-Credit-Control.
-    fn read_services(&mut self, request: &CreditControlRequest<'_>) -> Result<bool, Fault> {
+    fn read_services(&mut self, request: &CreditControlRequest<'_>) -> Result<Services, Fault> {
         self.services.clear();
+        let mut have_several_ids = false;
         for service in request.services() {
             let service = service?;
             if self.services.len() >= SERVICES_MAX {
                 let (message, group) = (request.message(), service.avp());
                 return Err(Fault::of(result_code::AVP_OCCURS_TOO_MANY_TIMES, &message, &group));
             }
-            let key = (service.rating_group, service.service_identifier);
+            // Several are one service, known by the lowest of them in whatever order they come.
+            let key = (service.rating_group, service.service_identifiers().min());
+            have_several_ids |= service.service_identifiers().nth(1).is_some();
             let is_twin = self
                 .services
                 .iter()
@@ -287,7 +286,7 @@ impl RequestReader {
             self.push_service(key, requested, used);
         }
         if !self.services.is_empty() {
-            return Ok(true);
+            return Ok(Services { are_multiple: true, have_several_ids });
         }
         let requested = request.requested.map(|asked| units(request, &asked)).transpose()?;
         let is_event = request.kind == RequestType::Event;
@@ -295,7 +294,7 @@ impl RequestReader {
         if requested.is_some() || used.rest.or(used.before).is_some() || is_event {
             self.push_service((None, request.service_identifier()), requested, used);
         }
-        Ok(false)
+        Ok(Services { are_multiple: false, have_several_ids })
     }
 
     fn push_service(
@@ -311,6 +310,14 @@ impl RequestReader {
         let (used, is_before_change) = (used.rest, false);
         self.services.push(Service { rating_group, service_id, requested, used, is_before_change });
     }
+}
+
+/// How the services of a request stand there.
+struct Services {
+    /// In Multiple-Services-Credit-Control.
+    are_multiple: bool,
+    /// One of them has several Service-Identifiers, and its answer names them all.
+    have_several_ids: bool,
 }
 
 /// A Session-Id is its client's: another's of the same words is another session.

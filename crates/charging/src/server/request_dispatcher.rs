@@ -4,9 +4,10 @@
 use super::answer::{self, Context, Identity};
 use super::answer_cache::AnswerCache;
 use super::read::{Reading, RequestReader};
+use diameter::check::Strictness;
 use diameter::message::Message;
 use diameter::peer::{Answers, Connection, Incoming};
-use ledger::batch::{Batch, account_hash};
+use ledger::batch::Batch;
 use ledger::request::{Answer, result};
 use ledger::shard_threads::{Ledger, Receiver, Refused};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -67,11 +68,16 @@ pub(super) struct RequestDispatcher {
 
 impl RequestDispatcher {
     /// `notify` wakes the connection when batches came back.
-    pub(super) fn new(ledger: Ledger, identity: Arc<Identity>, notify: Arc<Notify>) -> RequestDispatcher {
+    pub(super) fn new(
+        ledger: Ledger,
+        identity: Arc<Identity>,
+        strictness: Strictness,
+        notify: Arc<Notify>,
+    ) -> RequestDispatcher {
         let inbox = Arc::new(BatchInbox { batches: Mutex::default(), notify });
         let open = (0..ledger.shards()).map(|_| Batch::default()).collect();
         RequestDispatcher {
-            reader: RequestReader::new(ledger.key(), identity.origin().host, identity.origin().realm),
+            reader: RequestReader::new(ledger.key(), &identity.origin(), strictness),
             ledger,
             identity,
             to: inbox.clone(),
@@ -122,7 +128,7 @@ impl RequestDispatcher {
                 } else {
                     // Whose it is only its session's shard knows: they are asked in turn, from the first on.
                     let (packed, hash) =
-                        account_hash(self.ledger.key(), for_ledger.account_kind, for_ledger.account);
+                        self.ledger.account_hash(for_ledger.account_kind, for_ledger.account);
                     self.open[0].push(packed, hash, &for_ledger);
                 }
             }
@@ -188,7 +194,7 @@ impl RequestDispatcher {
     fn pass_on(&mut self, shard: usize, batch: &Batch) -> usize {
         let mut passed_on = 0;
         for (tag, answer, _) in batch.answers() {
-            let RequestDispatcher { chunks, reader, open, .. } = self;
+            let RequestDispatcher { chunks, reader, open, ledger, .. } = self;
             let context = context(chunks, tag);
             if !is_elsewhere(&context, answer) {
                 continue;
@@ -198,7 +204,7 @@ impl RequestDispatcher {
                 && let Reading::Credit(request) = reader.read(&message)
             {
                 let request = request.for_ledger(tag);
-                let (packed, hash) = account_hash(self.ledger.key(), request.account_kind, request.account);
+                let (packed, hash) = ledger.account_hash(request.account_kind, request.account);
                 open[shard + 1].push(packed, hash, &request);
             }
             passed_on += 1;

@@ -16,12 +16,12 @@ use diameter::header::HEADER_OCTETS;
 use diameter::message::Message;
 use ledger::client::Client;
 use ledger::request::ServiceContext;
-use ledger::{Hash128, KeyKind, Kind as LedgerKind, OriginHost, Service};
+use ledger::{Hash128, KeyKind, Kind as LedgerKind, Service};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// A longer request is read in full each time.
-const OCTETS_MAX: usize = 1_024;
+const OCTETS_MAX: usize = 2_048;
 /// Shapes of one connection: of its events, and of the first, middle and last requests of sessions.
 const SHAPES_MAX: usize = 4;
 /// So many requests of no known shape for one that is learnt: a client whose requests are all different costs
@@ -87,7 +87,6 @@ pub(super) struct Common {
     pub(super) kind: LedgerKind,
     pub(super) account_kind: KeyKind,
     pub(super) host_hash: Hash128,
-    pub(super) origin: OriginHost,
     pub(super) service_context: ServiceContext,
     pub(super) services: Vec<Service>,
     /// Of the services.

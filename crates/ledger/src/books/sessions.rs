@@ -1,7 +1,6 @@
 //! Live sessions of an account: looked at, ended, and their clients asked to come again.
 
 use super::{AccountId, Books, BooksError};
-use crate::batch::account_hash;
 use crate::ended::OpenSession;
 use crate::hash::Hash128;
 use crate::session::Session;
@@ -65,7 +64,7 @@ impl Books {
         after: Option<SessionPlace>,
         count: usize,
     ) -> Result<Vec<SessionView>, BooksError> {
-        let (packed, hash) = account_hash(self.ledger.key(), id.kind, &id.octets);
+        let (packed, hash) = self.ledger.account_hash(id.kind, &id.octets);
         let shard = self.ledger.shard_of(hash);
         let after = after.map(|after| after.session);
         let (tell, told) = oneshot::channel();
@@ -109,7 +108,7 @@ impl Books {
     /// Asks the clients of those sessions of an account of which this is true. Who is not connected is asked
     /// when it is.
     pub(super) fn ask_clients(&self, id: &AccountId, ask: RequestKind, which: fn(&Session) -> bool) {
-        let (packed, hash) = account_hash(self.ledger.key(), id.kind, &id.octets);
+        let (packed, hash) = self.ledger.account_hash(id.kind, &id.octets);
         let (shard, clients) = (self.ledger.shard_of(hash), self.clients.clone());
         self.ledger.ask(shard, move |state| {
             let Some(number) = state.find(&packed) else { return };

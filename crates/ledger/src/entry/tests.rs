@@ -51,7 +51,6 @@ fn the_longest_entry_has_room_and_comes_back() {
             time_us: u64::MAX,
             result: u32::MAX,
             session: [u64::MAX; 2],
-            origin: [u64::MAX; 2],
             number: u32::MAX,
             account: Some(u32::MAX),
             opened: Some(Opened { key, octets: octets.clone(), balance: i64::MIN, limit: i64::MAX }),
@@ -78,4 +77,28 @@ fn the_longest_entry_has_room_and_comes_back() {
         assert_eq!(decoded.decode(&encoded), Some(encoded.len()));
         assert_eq!(decoded, entry);
     }
+}
+
+#[test]
+fn an_entry_of_0_2_0_with_the_hash_of_an_end_to_end_identifier_is_read() {
+    let entry = Entry {
+        deed: EntryKind::Debit,
+        time_us: 7,
+        result: SUCCESS,
+        session: [1, 2],
+        number: 3,
+        account: Some(4),
+        ..Entry::default()
+    };
+    let mut octets = Vec::new();
+    entry.encode(&mut octets);
+    // Length and deed; the fields that are there, in one octet; time; session; and then it stood.
+    const FIELDS_AT: usize = HEAD_OCTETS;
+    const ORIGIN_AT: usize = FIELDS_AT + 1 + 8 + 16;
+    octets.splice(ORIGIN_AT..ORIGIN_AT, [0xAB; 16]);
+    octets[0] += 16;
+    octets[FIELDS_AT] |= field::ORIGIN as u8;
+    let mut decoded = Entry::default();
+    assert_eq!(decoded.decode(&octets), Some(octets.len()));
+    assert_eq!(decoded, entry);
 }

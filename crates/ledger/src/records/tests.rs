@@ -39,7 +39,6 @@ fn request<'a>(kind: Kind, account_kind: KeyKind, account: &'a [u8]) -> Request<
         account_octets: account,
         session: [0, 0],
         number: 0,
-        origin: [0, 0],
         context: ServiceContext::SMS,
         class: 1,
         destination: Destination::parse(b"+46709999999"),

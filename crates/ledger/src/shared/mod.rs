@@ -29,6 +29,7 @@ use ::store::{LedgerIdentity, LedgerLog, StoreError};
 use super::config::Config;
 use super::hash::HashKey;
 use super::log::FIRST_POSITION;
+use super::old_numbers::OldNumbers;
 use super::recovery::Refusal;
 use super::shard_threads::{BatchQueue, Ledger};
 use super::tariff_spec::TariffSpec;
@@ -103,6 +104,7 @@ impl Ledger {
             ));
         }
         let queues = partners.iter().map(SharedShard::queue).collect();
+        let old_numbers = OldNumbers::of(key, partners.iter().map(SharedShard::shard));
         let mut threads = Vec::new();
         for partner in partners {
             let name = format!("ledger-{}", partner.number());
@@ -111,6 +113,7 @@ impl Ledger {
         let rules = (options.config.clone(), options.tariffs.clone());
         let mut ledger = Ledger::of(queues, threads, key, options.queue_max, rules);
         ledger.is_shared = true;
+        ledger.old_numbers = Arc::new(old_numbers);
         Ok(ledger)
     }
 }

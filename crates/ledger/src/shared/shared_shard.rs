@@ -14,7 +14,7 @@ use super::savepoint::Savepoint;
 use crate::block;
 use crate::hash::HashKey;
 use crate::request::result;
-use crate::shard::Turn;
+use crate::shard::{Shard, Turn};
 use crate::shard_threads::{Ask, BatchQueue, BatchSubmission, now_us};
 
 /// Who has nothing to do follows what others append this often.
@@ -67,6 +67,10 @@ impl SharedShard {
 
     pub(super) fn queue(&self) -> Arc<BatchQueue> {
         self.queue.clone()
+    }
+
+    pub(super) fn shard(&self) -> &Shard {
+        &self.replica.shard
     }
 
     pub(super) fn number(&self) -> u32 {

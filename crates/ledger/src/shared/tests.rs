@@ -219,7 +219,6 @@ fn ask(ledger: &Ledger, asked: &Asked<'_>) -> Answer {
         account: asked.account.as_bytes(),
         session: [7, asked.session],
         number: asked.number,
-        origin: [asked.session, u64::from(asked.number) + 1],
         context: ServiceContext::SMS,
         class: 0,
         destination: Destination::default(),

@@ -27,7 +27,6 @@ pub struct ShardUnderTest {
     pub log: Vec<u8>,
     pub now_us: u64,
     pub config: Arc<Config>,
-    origins: u32,
 }
 
 /// A request with nothing special.
@@ -38,7 +37,6 @@ pub fn plain(kind: Kind) -> Request<'static> {
         account_octets: b"46701234567",
         session: [0, 0],
         number: 0,
-        origin: [0, 0],
         context: ServiceContext::SMS,
         class: 0,
         destination: Destination::default(),
@@ -56,7 +54,7 @@ impl ShardUnderTest {
         let config = Arc::new(config);
         let mut shard = Shard::new(KEY, config.clone());
         shard.begin_block(BASE, 1_000 * SECOND);
-        ShardUnderTest { shard, log: Vec::new(), now_us: 1_000 * SECOND, config, origins: 0 }
+        ShardUnderTest { shard, log: Vec::new(), now_us: 1_000 * SECOND, config }
     }
 
     pub fn with_account(balance: i64) -> ShardUnderTest {
@@ -77,17 +75,11 @@ impl ShardUnderTest {
         (answer, services)
     }
 
-    /// The same with an origin of its own, as each new request has one.
-    pub fn new_request(&mut self, request: &Request<'_>) -> (Answer, Vec<ServiceAnswer>) {
-        self.origins += 1;
-        self.ask(&Request { origin: KEY.origin_host(b"client.example").request(self.origins), ..*request })
-    }
-
     pub fn debit(&mut self, session: &str, units: Units) -> Answer {
         let services = [asks(units)];
         let request =
             Request { session: ShardUnderTest::session(session), services: &services, ..plain(Kind::Debit) };
-        self.new_request(&request).0
+        self.ask(&request).0
     }
 
     pub fn pass(&mut self, us: u64) {

@@ -16,7 +16,7 @@ fn begin(shard_under_test: &mut ShardUnderTest, session: &str, client: &Arc<Clie
     let opener = Some(Opener { session_id: session.as_bytes(), client, is_multiple: false });
     let session = ShardUnderTest::session(session);
     let request = Request { session, services: &services, opener, ..plain(Kind::Initial) };
-    shard_under_test.new_request(&request);
+    shard_under_test.ask(&request);
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_session_knows_who_opened_it_and_whether_it_had_too_little() {
     shard_under_test.ask(&plain(Kind::TopUp { amount: 50 }));
     let services = [asks(Units::octets(9_000_000))];
     let session = ShardUnderTest::session("b");
-    shard_under_test.new_request(&Request { session, number: 1, services: &services, ..plain(Kind::Update) });
+    shard_under_test.ask(&Request { session, number: 1, services: &services, ..plain(Kind::Update) });
     assert!(shard_under_test.shard.sessions_of(number, |session| session.is_starved()).is_empty());
     shard_under_test.check();
 }
@@ -83,7 +83,7 @@ fn one_service_that_is_refused_begins_no_session_also_where_it_has_a_name() {
         let opener = Some(Opener { session_id: b"a", client: &client, is_multiple });
         let session = ShardUnderTest::session("a");
         let request = Request { session, services: &services, opener, ..plain(Kind::Initial) };
-        let (answer, refused) = shard_under_test.new_request(&request);
+        let (answer, refused) = shard_under_test.ask(&request);
         assert_eq!(refused[0].result, 4012);
         let expected = if is_multiple { (2001, 1) } else { (4012, 0) };
         assert_eq!((answer.result, shard_under_test.shard.sessions().0), expected);

@@ -1,6 +1,6 @@
 use super::ShardUnderTest;
-use super::bench::{SECOND, asks, plain};
-use crate::{Config, Kind, Request, Units, config::DefaultAccount};
+use super::bench::{KEY, SECOND, asks, plain};
+use crate::{Config, KeyKind, Kind, PackedKey, Request, Units, config::DefaultAccount};
 
 #[test]
 fn a_debit_takes_its_price_and_no_more_than_there_is() {
@@ -69,31 +69,45 @@ fn an_unknown_account_is_opened_where_the_rules_say_so_and_refused_elsewhere() {
 }
 
 #[test]
-fn a_duplicate_by_session_or_by_origin_gets_the_first_answer_and_debits_nothing() {
+fn a_duplicate_gets_the_first_answer_and_debits_nothing() {
     let mut shard_under_test = ShardUnderTest::with_account(3);
     let services = [asks(Units::specific(2))];
-    let request = Request {
-        session: ShardUnderTest::session("a"),
-        origin: [7, 8],
-        services: &services,
-        ..plain(Kind::Debit)
-    };
+    let request =
+        Request { session: ShardUnderTest::session("a"), services: &services, ..plain(Kind::Debit) };
     let (first, granted) = shard_under_test.ask(&request);
     assert_eq!((first.result, first.is_duplicate, first.cost), (2001, false, 2));
-    for again in [
-        request,
-        Request { origin: [9, 9], ..request },
-        Request { session: ShardUnderTest::session("b"), ..request },
-    ] {
-        let (answer, services) = shard_under_test.ask(&again);
-        assert_eq!((answer.is_duplicate, answer.result, answer.cost, &services), (true, 2001, 2, &granted));
-    }
+    let (answer, services) = shard_under_test.ask(&request);
+    assert_eq!((answer.is_duplicate, answer.result, answer.cost, &services), (true, 2001, 2, &granted));
     // A refusal is answered again as well, though there is money by now.
-    let refused = Request { session: ShardUnderTest::session("c"), origin: [0, 0], ..request };
+    let refused = Request { session: ShardUnderTest::session("c"), ..request };
     assert_eq!(shard_under_test.ask(&refused).0.result, 4012);
     shard_under_test.ask(&plain(Kind::TopUp { amount: 10 }));
     assert_eq!((shard_under_test.ask(&refused).0.result, shard_under_test.balance()), (4012, (11, 0)));
-    assert_eq!(shard_under_test.shard.duplicates_found, 4);
+    assert_eq!(shard_under_test.shard.duplicates_found, 2);
+}
+
+#[test]
+fn the_same_session_with_another_request_is_no_duplicate() {
+    let mut shard_under_test = ShardUnderTest::with_account(20);
+    let other = PackedKey::new(KEY, KeyKind::Imsi, b"240010000000001");
+    shard_under_test.ask(&Request { account: other, ..plain(Kind::Create { balance: 20, limit: 0 }) });
+    let (one, three) = ([asks(Units::specific(1))], [asks(Units::specific(3))]);
+    let session = ShardUnderTest::session("always the same");
+    let debit = Request { session, services: &one, ..plain(Kind::Debit) };
+    for (request, cost, what) in [
+        (debit, 1, "the first"),
+        (Request { services: &three, ..debit }, 3, "another amount"),
+        (Request { account: other, ..debit }, 1, "another account"),
+        (Request { kind: Kind::PriceEnquiry, ..debit }, 1, "another action"),
+        (Request { number: 1, ..debit }, 1, "another number"),
+    ] {
+        let answer = shard_under_test.ask(&request).0;
+        assert_eq!((answer.result, answer.cost, answer.is_duplicate), (2001, cost, false), "{what}");
+        let again = shard_under_test.ask(&request).0;
+        assert_eq!((again.result, again.cost, again.is_duplicate), (2001, cost, true), "{what}, again");
+    }
+    assert_eq!(shard_under_test.balance(), (15, 0));
+    shard_under_test.check();
 }
 
 #[test]
@@ -116,7 +130,6 @@ fn the_entry_of_an_event_has_150_octets_at_most() {
     let destination = crate::request::Destination::parse(b"+9999999999999999");
     let request = Request {
         session: [u64::MAX; 2],
-        origin: [u64::MAX; 2],
         number: u32::MAX,
         class: 255,
         destination,
@@ -135,7 +148,7 @@ fn refunds_of_an_event_are_never_more_than_was_debited() {
     let mut refund = |count: u64, of: Option<[u64; 2]>| {
         let services = [asks(Units::specific(count))];
         let (answer, _) =
-            shard_under_test.new_request(&Request { services: &services, ..plain(Kind::Refund { of }) });
+            shard_under_test.ask(&Request { services: &services, ..plain(Kind::Refund { of }) });
         shard_under_test.check();
         (answer.result, shard_under_test.balance().0)
     };
@@ -155,11 +168,9 @@ fn an_enquiry_tells_and_moves_nothing() {
     let mut shard_under_test = ShardUnderTest::with_account(4);
     for (count, is_enough) in [(4, true), (5, false)] {
         let services = [asks(Units::specific(count))];
-        let (answer, _) =
-            shard_under_test.new_request(&Request { services: &services, ..plain(Kind::CheckBalance) });
+        let (answer, _) = shard_under_test.ask(&Request { services: &services, ..plain(Kind::CheckBalance) });
         assert_eq!((answer.result, answer.enough_credit), (2001, Some(is_enough)));
-        let (answer, _) =
-            shard_under_test.new_request(&Request { services: &services, ..plain(Kind::PriceEnquiry) });
+        let (answer, _) = shard_under_test.ask(&Request { services: &services, ..plain(Kind::PriceEnquiry) });
         assert_eq!((answer.result, answer.cost, answer.enough_credit), (2001, count as i64, None));
     }
     assert_eq!(shard_under_test.balance(), (4, 0));
@@ -205,7 +216,7 @@ fn services_of_an_event_have_results_of_their_own() {
     let services = [4, 3, 1]
         .map(|count| crate::Service { rating_group: Some(count as u32), ..asks(Units::specific(count)) });
     let request = Request { services: &services, ..plain(Kind::Debit) };
-    let (answer, services) = shard_under_test.new_request(&request);
+    let (answer, services) = shard_under_test.ask(&request);
     assert_eq!(services.iter().map(|service| service.result).collect::<Vec<_>>(), [2001, 4012, 2001]);
     assert_eq!((answer.result, answer.cost, shard_under_test.balance()), (2001, 5, (0, 0)));
 }

@@ -4,6 +4,7 @@ mod bench;
 mod clients;
 mod disk;
 mod events;
+mod gateways;
 mod messages;
 mod pools;
 mod power;
@@ -13,4 +14,4 @@ mod sessions;
 mod tariffs;
 mod transfer;
 
-pub use bench::ShardUnderTest;
+pub use bench::{ShardUnderTest, plain};

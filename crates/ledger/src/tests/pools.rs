@@ -28,7 +28,7 @@ fn ask(
     services: &[Service],
 ) -> (Answer, Vec<ServiceAnswer>) {
     let request = Request { session: ShardUnderTest::session("s"), number, services, ..plain(kind) };
-    let answer = shard_under_test.new_request(&request);
+    let answer = shard_under_test.ask(&request);
     shard_under_test.check();
     answer
 }

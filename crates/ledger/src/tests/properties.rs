@@ -129,7 +129,6 @@ impl Step {
             account: of.account_octets,
             session: of.session,
             number: of.number,
-            origin: of.origin,
             context: of.context,
             class: of.class,
             destination: of.destination,
@@ -169,7 +168,7 @@ proptest! {
             shard_under_test.check();
             // What ended by itself and was taken back ends in the next second.
             shard_under_test.pass(SECOND);
-            shard_under_test.new_request(&step.request());
+            shard_under_test.ask(&step.request());
             shard_under_test.check();
         }
     }
@@ -192,7 +191,7 @@ proptest! {
                 shard_under_test.pass(step.pause_s * SECOND);
             }
             let request = step.request();
-            let (answer, services) = shard_under_test.new_request(&request);
+            let (answer, services) = shard_under_test.ask(&request);
             if step.is_repeated && answer.result != 5002 {
                 let entries = shard_under_test.log.len();
                 let again = shard_under_test.ask(&request);

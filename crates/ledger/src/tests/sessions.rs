@@ -11,7 +11,7 @@ fn ask(
     services: &[Service],
 ) -> (Answer, Vec<ServiceAnswer>) {
     let request = Request { session: ShardUnderTest::session("s"), number, services, ..plain(kind) };
-    let answer = shard_under_test.new_request(&request);
+    let answer = shard_under_test.ask(&request);
     shard_under_test.check();
     answer
 }
@@ -179,7 +179,7 @@ fn ten_thousand_sessions_that_nobody_ends_are_released_after_tcc_and_their_memor
     let services = [asks(Units::specific(2))];
     for i in 0..10_000 {
         let session = ShardUnderTest::session(&format!("s{i}"));
-        shard_under_test.new_request(&Request { session, services: &services, ..plain(Kind::Initial) });
+        shard_under_test.ask(&Request { session, services: &services, ..plain(Kind::Initial) });
     }
     let room = shard_under_test.shard.sessions().1;
     shard_under_test.pass(7_199 * SECOND);

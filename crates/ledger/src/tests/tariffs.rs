@@ -13,7 +13,7 @@ fn tariff(prefix: &str, price: i64) -> Tariff {
         class: None,
         prefix: Destination::parse(prefix.as_bytes()),
         hours: None,
-        rates: Rates { time_s: rate, octets: rate, specific: rate },
+        rates: Rates { time_s: rate, octets: rate, specific: rate, named: 0 },
     }
 }
 
@@ -79,9 +79,9 @@ fn without_a_tariff_and_without_a_fallback_nothing_can_be_rated() {
     shard_under_test.ask(&plain(Kind::Create { balance: 100, limit: 0 }));
     let services = [asks(Units::specific(2))];
     let request = Request { services: &services, ..plain(Kind::Debit) };
-    assert_eq!(shard_under_test.new_request(&request).0.result, 5031);
+    assert_eq!(shard_under_test.ask(&request).0.result, 5031);
     let destination = Destination::parse(b"+46701234567");
-    let (answer, _) = shard_under_test.new_request(&Request { destination, ..request });
+    let (answer, _) = shard_under_test.ask(&Request { destination, ..request });
     assert_eq!((answer.result, answer.cost, shard_under_test.balance()), (2001, 14, (86, 0)));
 }
 
@@ -106,6 +106,7 @@ fn what_is_affordable_costs_no_more_than_the_budget_and_one_more_step_would() {
         time_s: Rate { price: 3, per: 60 },
         octets: Rate { price: 2, per: 1_000 },
         specific: Rate { price: 7, per: 1 },
+        named: 0,
     };
     for used in [0, 1, 59, 60, 61, 3_600] {
         for budget in 0..30 {
@@ -126,7 +127,7 @@ fn less_than_nothing_cannot_be_granted_whatever_was_used_before() {
 
 #[test]
 fn prices_of_the_api_stand_in_the_place_of_the_configs_until_they_are_taken_away() {
-    let spec = |price| TariffSpec { unit: Price { price, per: 1 }, ..TariffSpec::default() };
+    let spec = |price| TariffSpec { unit: Some(Price { price, per: 1 }), ..TariffSpec::default() };
     let of = |spec: &TariffSpec| Tariffs::new(vec![spec.read().unwrap()], None).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let usual = super::disk::options(folder.path());

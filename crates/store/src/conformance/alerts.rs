@@ -1,6 +1,6 @@
 use super::{ACCOUNT, alert};
-use crate::{Accepted, IdempotencyKey, KeyOwner, Store, StoreError};
-use records::{Alert, AlertNo, AlertState, Timestamp};
+use crate::{Accepted, CapEnd, CapTold, IdempotencyKey, KeyOwner, Store, StoreError};
+use records::{Alert, AlertId, AlertNo, AlertState, Timestamp};
 
 pub(crate) async fn an_accepted_alert_is_found_as_it_was(store: &dyn Store) {
     let Accepted::New(accepted) = store.accept_alert(alert(1), None).await.unwrap() else { panic!() };
@@ -44,6 +44,9 @@ pub(crate) async fn states_move_and_final_ones_are_not_unfinished(store: &dyn St
     let found = store.alert_by_no(second).await.unwrap().unwrap();
     assert_eq!((found.state, found.version, found.note.as_str()), (AlertState::Cancelled, 2, "by ann"));
     assert_eq!(nos(&store.unfinished_alerts().await.unwrap()), [first]);
+    for (no, ended) in [(first, None), (second, Some(Timestamp(20))), (AlertNo(99), None)] {
+        assert_eq!(store.alert_ended(no).await.unwrap(), ended);
+    }
     assert_eq!(nos(&store.final_alerts_before(Timestamp(21), 10).await.unwrap()), [second]);
     assert_eq!(store.final_alerts_before(Timestamp(20), 10).await.unwrap(), []);
 }
@@ -127,6 +130,56 @@ pub(crate) async fn a_cap_message_names_its_alerts(store: &dyn Store) {
     assert_eq!(nos(&store.alerts_of_cap(ACCOUNT, "s@x", "id-1").await.unwrap()), [second, first]);
     assert_eq!(store.alerts_of_cap(ACCOUNT, "s@x", "id-2").await.unwrap(), []);
     assert_eq!(store.alerts_of_cap("b", "s@x", "id-1").await.unwrap(), []);
+}
+
+pub(crate) async fn a_cap_message_is_known_by_its_identity_and_whom_it_was_told(store: &dyn Store) {
+    let told = |told: &str, until: i64| CapTold {
+        sender: "s@x".to_owned(),
+        identifier: "id-1".to_owned(),
+        sent: "t1".to_owned(),
+        told: told.to_owned(),
+        alert: AlertId(uuid::Uuid::from_u128(7)),
+        content: "c".to_owned(),
+        until: Timestamp(until),
+    };
+    for one in
+        [told("north", 50), told("south", 90), CapTold { content: "other".to_owned(), ..told("south", 99) }]
+    {
+        store.note_cap_told(ACCOUNT, one, Timestamp(10)).await.unwrap();
+    }
+    let mut known = store.cap_told(ACCOUNT, "s@x", "id-1").await.unwrap();
+    known.sort_by(|a, b| a.told.cmp(&b.told));
+    assert_eq!(known, [told("north", 50), told("south", 90)], "what was noted first stays");
+    assert_eq!(store.cap_told("b", "s@x", "id-1").await.unwrap(), []);
+    store.note_cap_told(ACCOUNT, told("west", 99), Timestamp(50)).await.unwrap();
+    let known = store.cap_told(ACCOUNT, "s@x", "id-1").await.unwrap();
+    assert!(
+        known.iter().all(|one| one.told != "north") && known.len() == 2,
+        "nothing of it holds: {known:?}"
+    );
+}
+
+pub(crate) async fn an_end_of_a_cap_message_is_kept_until_its_time(store: &dyn Store) {
+    let end = |identifier: &str, ended: i64, until: i64| CapEnd {
+        sender: "s@x".to_owned(),
+        identifier: identifier.to_owned(),
+        sent: "t1".to_owned(),
+        token: String::new(),
+        ended: Timestamp(ended),
+        until: Timestamp(until),
+    };
+    for one in [end("a", 5, 90), end("a", 9, 80), end("b", 7, 40)] {
+        store.note_cap_end(ACCOUNT, one, Timestamp(10)).await.unwrap();
+    }
+    assert_eq!(
+        store.cap_ends(ACCOUNT, Some(("s@x", "a"))).await.unwrap(),
+        [end("a", 9, 90)],
+        "the latest of each"
+    );
+    assert_eq!(store.cap_ends(ACCOUNT, None).await.unwrap(), [end("a", 9, 90), end("b", 7, 40)]);
+    assert_eq!(store.cap_ends("b", None).await.unwrap(), []);
+    store.note_cap_end(ACCOUNT, end("c", 8, 99), Timestamp(40)).await.unwrap();
+    assert_eq!(store.cap_ends(ACCOUNT, None).await.unwrap(), [end("c", 8, 99), end("a", 9, 90)]);
 }
 
 pub(crate) async fn old_alerts_go_with_all_they_have(store: &dyn Store) {

@@ -129,7 +129,7 @@ async fn refused_all(
     import: crate::ImportNo,
 ) {
     let now = Timestamp(9);
-    let block = records::RosterBlock { first: records::EndpointNo(0), entries: Vec::new() };
+    let block = records::RosterBlock::default();
     let many = (0..600).map(|n| person(&n.to_string(), "")).collect();
     let refused = [
         fenced.accept_alert(Alert { ..alert(3) }, None).await.map(|_| ()),

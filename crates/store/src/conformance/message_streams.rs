@@ -125,6 +125,6 @@ fn block(alert: AlertNo, first: u32, entries: u32) -> FoldedBlock {
         message: None,
     };
     let all = (first..first + entries).map(entry).collect();
-    let octets = RosterBlock { first: EndpointNo(first), entries: all }.encode();
+    let octets = RosterBlock { first: EndpointNo(first), entries: all, ..RosterBlock::default() }.encode();
     FoldedBlock { alert, first: EndpointNo(first), entries, octets }
 }

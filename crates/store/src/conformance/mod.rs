@@ -56,6 +56,8 @@ macro_rules! all_cases {
             a_key_is_free_again_after_a_day,
             many_at_once_with_one_key_make_one_alert,
             a_cap_message_names_its_alerts,
+            a_cap_message_is_known_by_its_identity_and_whom_it_was_told,
+            an_end_of_a_cap_message_is_kept_until_its_time,
             old_alerts_go_with_all_they_have,
             a_key_is_its_tokens_unless_it_is_the_accounts,
         }
@@ -96,6 +98,8 @@ macro_rules! all_cases {
             groups_are_put_replaced_listed_and_deleted,
             a_group_exists_when_a_recipient_names_it,
             an_opt_out_stands_until_it_is_taken_back,
+            stops_are_found_by_address_in_whatever_form_they_were_stored,
+            words_that_are_perhaps_a_stop_wait_for_a_decision,
             observers_belong_to_their_alert,
         }
 
@@ -144,13 +148,7 @@ pub(crate) fn person(id: &str, name: &str) -> Recipient {
         id: id.to_owned(),
         name: name.to_owned(),
         language: Some("sv".to_owned()),
-        devices: vec![Device {
-            channel: channels::SMS,
-            address: "+46701234567".to_owned(),
-            enabled: true,
-            verified: false,
-            opted_out: false,
-        }],
+        devices: vec![Device::new(channels::SMS, "+46701234567".to_owned())],
         ..Recipient::default()
     }
 }

@@ -1,7 +1,7 @@
 use super::ACCOUNT;
 use super::alerts::accept;
-use crate::{Store, StoreError};
-use records::{AlertNo, CallbackEvent, CallbackRequest, Group, Role, Rule, Test, Timestamp, Token};
+use crate::{PerhapsStop, Store, StoreError};
+use records::{AlertNo, CallbackEvent, CallbackRequest, Group, JoinRule, Role, Rule, Test, Timestamp, Token};
 
 pub(crate) async fn a_token_is_found_by_its_hash_until_revoked(store: &dyn Store) {
     let (ann, bo) = (token("1", 1, "a"), token("2", 2, "b"));
@@ -43,6 +43,7 @@ pub(crate) async fn groups_are_put_replaced_listed_and_deleted(store: &dyn Store
         members: vec!["1".to_owned()],
         groups: vec!["fire".to_owned()],
         rule: Some(rule),
+        join: JoinRule::Approval,
     };
     let fire = Group { id: "fire".to_owned(), ..Group::default() };
     let first = store.put_group(ACCOUNT, staff.clone()).await.unwrap();
@@ -110,4 +111,49 @@ pub(crate) fn token(id: &str, hash: u8, account: &str) -> Token {
         created: Timestamp(i64::from(hash)),
         revoked: None,
     }
+}
+
+pub(crate) async fn stops_are_found_by_address_in_whatever_form_they_were_stored(store: &dyn Store) {
+    let (sms, now) = (channels::SMS, Timestamp(5));
+    store.set_opt_out(ACCOUNT, sms, "46701740001", true, now).await.unwrap();
+    store.set_sender_opt_out(ACCOUNT, sms, "+46701740002", "71700", true, now).await.unwrap();
+    let people = vec![(sms, "+46701740003".to_owned()), (channels::MAIL, "ann@x.se".to_owned())];
+    store.put_opt_outs(ACCOUNT, people, now).await.unwrap();
+    let set = store.opt_out_set(ACCOUNT).await.unwrap();
+    assert!(set.contains(sms, "+46701740001") && set.contains(channels::MAIL, "Ann@x.se"));
+    let asked = ["+46701740001", "+46701740002", "+46701740003", "+46701740004"];
+    let asked = asked.map(|address| (sms, address.to_owned())).to_vec();
+    let found = store.stops_of(ACCOUNT, asked.clone()).await.unwrap();
+    let found: Vec<_> = found.iter().map(|stop| (stop.address.as_str(), stop.sender.as_deref())).collect();
+    assert_eq!(found, [("+46701740001", None), ("+46701740002", Some("71700")), ("+46701740003", None)]);
+    assert_eq!(store.stops_of("b", asked).await.unwrap(), []);
+}
+
+pub(crate) async fn words_that_are_perhaps_a_stop_wait_for_a_decision(store: &dyn Store) {
+    let perhaps = |address: &str, text: &str| PerhapsStop {
+        no: 0,
+        channel: channels::SMS,
+        address: address.to_owned(),
+        sender: "71700".to_owned(),
+        text: text.to_owned(),
+        at: Timestamp(5),
+    };
+    let texts = async |account: &str| -> Vec<(u64, String)> {
+        let listed = store.perhaps_stops(account, 0, 10).await.unwrap();
+        listed.into_iter().map(|one| (one.no, one.text)).collect()
+    };
+    for (address, text) in [("+461", "do stop"), ("+462", "stop it, you"), ("+461", "stop this noise")] {
+        store.note_perhaps_stop(ACCOUNT, perhaps(address, text)).await.unwrap();
+    }
+    let listed = texts(ACCOUNT).await;
+    let newest: Vec<&str> = listed.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!(newest, ["stop it, you", "stop this noise"], "the newest of each address");
+    assert_eq!(texts("b").await, []);
+    assert_eq!(store.perhaps_stops(ACCOUNT, listed[0].0, 10).await.unwrap().len(), 1);
+    assert_eq!(store.remove_perhaps_stop("b", listed[0].0).await.unwrap(), None);
+    let removed = store.remove_perhaps_stop(ACCOUNT, listed[0].0).await.unwrap().unwrap();
+    assert_eq!((removed.address.as_str(), removed.sender.as_str()), ("+462", "71700"));
+    assert_eq!(store.remove_perhaps_stop(ACCOUNT, listed[0].0).await.unwrap(), None);
+    store.set_opt_out(ACCOUNT, channels::SMS, "+461", true, Timestamp(6)).await.unwrap();
+    assert_eq!(texts(ACCOUNT).await, [], "their own word decides");
 }

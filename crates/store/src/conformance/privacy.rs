@@ -120,7 +120,7 @@ fn delivery(no: AlertNo, endpoint: u32) -> records::Delivery {
 /// An alert with two endpoints that answered, done at 20 s.
 async fn answered(store: &dyn Store) -> AlertNo {
     let no = solving(store, 1).await;
-    let block = RosterBlock { first: EndpointNo(0), entries: vec![entry("+461"), entry("+462")] };
+    let block = RosterBlock { entries: vec![entry("+461"), entry("+462")], ..RosterBlock::default() };
     store.put_roster(no, vec![block], AlertState::Running, Timestamp(1)).await.unwrap();
     let answer = |text: &str| {
         Some(Answer {
@@ -144,7 +144,7 @@ pub(crate) async fn a_block_is_rewritten_and_its_deliveries_lose_their_words_alo
     let no = answered(store).await;
     let before = store.deliveries_from(no, EndpointNo(0), None, 9).await.unwrap();
     let forgotten = RosterEntry { address: String::new(), persons: Vec::new(), ..entry("") };
-    let block = RosterBlock { first: EndpointNo(0), entries: vec![forgotten, entry("+462")] };
+    let block = RosterBlock { entries: vec![forgotten, entry("+462")], ..RosterBlock::default() };
     let folded = FoldedBlock { alert: no, first: EndpointNo(0), entries: 2, octets: block.encode() };
     store.rewrite_block(folded, vec![EndpointNo(0)]).await.unwrap();
     assert_eq!(store.roster_block(no, EndpointNo(1)).unwrap(), Some(block));
@@ -200,7 +200,7 @@ async fn asking(store: &dyn Store) -> AlertNo {
     let crate::Accepted::New(alert) = store.accept_alert(alert, None).await.unwrap() else {
         panic!("it is new")
     };
-    let block = RosterBlock { first: EndpointNo(0), entries: vec![entry("+461"), entry("+462")] };
+    let block = RosterBlock { entries: vec![entry("+461"), entry("+462")], ..RosterBlock::default() };
     store.put_roster(alert.no, vec![block], AlertState::Running, Timestamp(1)).await.unwrap();
     let rows = [(0, "I am safe"), (1, "At home")].map(|(endpoint, text)| records::Delivery {
         answer: Some(Answer {

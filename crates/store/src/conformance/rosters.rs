@@ -1,7 +1,8 @@
 use super::{ACCOUNT, solving};
 use crate::{Store, StoreError};
 use records::{
-    AlertNo, AlertState, EndpointNo, Person, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry, Timestamp,
+    AlertNo, AlertState, DeviceProfile, EndpointNo, Person, PlacedProfile, QuietSpan, ROSTER_BLOCK_ENDPOINTS,
+    RosterBlock, RosterEntry, Timestamp,
 };
 
 pub(crate) async fn a_roster_is_read_by_block(store: &dyn Store) {
@@ -57,9 +58,24 @@ fn blocks(endpoints: usize) -> Vec<RosterBlock> {
 
 fn shifted(from: usize, endpoints: usize) -> Vec<RosterBlock> {
     let numbers: Vec<usize> = (from..from + endpoints).collect();
+    // Of every other block somebody has quiet hours: it is written in another form.
+    let quiet = |numbers: &[usize]| match (numbers[0] / records::ROSTER_BLOCK_ENDPOINTS) % 2 {
+        0 => vec![QuietSpan { place: 0, from: 1320, to: 420, zone: "Europe/Stockholm".to_owned() }],
+        _ => Vec::new(),
+    };
+    // Of every third one somebody's device has a profile: another form again.
+    let profiles = |numbers: &[usize]| match (numbers[0] / records::ROSTER_BLOCK_ENDPOINTS) % 3 {
+        0 => vec![PlacedProfile {
+            place: 0,
+            profile: DeviceProfile { length: Some(20), ..DeviceProfile::default() },
+        }],
+        _ => Vec::new(),
+    };
     let block = |numbers: &[usize]| RosterBlock {
         first: EndpointNo(u32::try_from(numbers[0]).unwrap()),
         entries: numbers.iter().map(|n| entry(*n)).collect(),
+        quiet: quiet(numbers),
+        profiles: profiles(numbers),
     };
     numbers.chunks(ROSTER_BLOCK_ENDPOINTS).map(block).collect()
 }

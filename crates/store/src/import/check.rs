@@ -2,7 +2,7 @@
 
 use super::FieldError;
 use crate::rule;
-use channels::Defaults;
+use channels::{Defaults, languages, legible};
 use records::{Device, Group, Recipient};
 
 /// Octets of an id: of a recipient, of a group.
@@ -19,8 +19,6 @@ pub const ATTRIBUTES_MAX: usize = 64;
 pub const ATTRIBUTE_NAME_OCTETS_MAX: usize = 64;
 /// Octets of an attribute's value.
 pub const ATTRIBUTE_OCTETS_MAX: usize = 2_048;
-/// Octets of a language tag; RFC 5646, 4.4.1 says 35 are enough.
-const LANGUAGE_OCTETS_MAX: usize = 35;
 /// Members a group lists by name.
 const GROUP_MEMBERS_MAX: usize = 100_000;
 /// Groups a group lists.
@@ -28,7 +26,8 @@ const GROUP_GROUPS_MAX: usize = 1_000;
 /// Minutes of a day.
 const DAY_MINUTES: u16 = 24 * 60;
 /// What an attribute may not be called, because it is something else already.
-const NOT_ATTRIBUTES: [&str; 7] = ["id", "name", "language", "time_zone", "groups", "lat", "lon"];
+const NOT_ATTRIBUTES: [&str; 9] =
+    ["id", "name", "language", "time_zone", "groups", "lat", "lon", "opted_out", "prefers"];
 
 /// The recipient in the form that is kept, or everything that is wrong with it.
 pub fn normalise(recipient: Recipient, defaults: &Defaults) -> Result<Recipient, Vec<FieldError>> {
@@ -51,7 +50,7 @@ pub(super) fn normalise_from(
     trim(&mut recipient.name);
     note("id", check_id(&recipient.id));
     note("name", check_text(&recipient.name, NAME_OCTETS_MAX));
-    note("language", replace(&mut recipient.language, language));
+    note("language", replace(&mut recipient.language, languages::tag));
     note("time_zone", replace(&mut recipient.time_zone, time_zone));
     note("groups", groups(&mut recipient.groups));
     if let Some(position) = recipient.position {
@@ -128,7 +127,7 @@ fn check_text(text: &str, octets_max: usize) -> Result<(), String> {
 }
 
 fn trim(text: &mut String) {
-    let trimmed = text.trim();
+    let trimmed = legible::trimmed(text);
     if trimmed.len() != text.len() {
         *text = trimmed.to_owned();
     }
@@ -136,41 +135,12 @@ fn trim(text: &mut String) {
 
 /// Puts the normal form in place; an empty text is none.
 fn replace(value: &mut Option<String>, normal: fn(&str) -> Result<String, String>) -> Result<(), String> {
-    match value.as_deref().map(str::trim) {
+    match value.as_deref().map(legible::trimmed) {
         None => {}
         Some("") => *value = None,
         Some(text) => *value = Some(normal(text)?),
     }
     Ok(())
-}
-
-/// The shape of a BCP 47 tag (RFC 5646, 2.1), in its usual case (2.1.1).
-fn language(text: &str) -> Result<String, String> {
-    let refused = || format!("{text:?} is not a language tag such as sv or zh-Hant");
-    if text.len() > LANGUAGE_OCTETS_MAX {
-        return Err(refused());
-    }
-    let mut tag = String::with_capacity(text.len());
-    for (place, part) in text.split(['-', '_']).enumerate() {
-        let fits = match place {
-            0 => (2..=8).contains(&part.len()) && part.bytes().all(|octet| octet.is_ascii_alphabetic()),
-            _ => (1..=8).contains(&part.len()) && part.bytes().all(|octet| octet.is_ascii_alphanumeric()),
-        };
-        if !fits {
-            return Err(refused());
-        }
-        let part = match (place, part.len()) {
-            (0, _) => part.to_ascii_lowercase(),
-            (_, 2) => part.to_ascii_uppercase(),
-            (_, 4) => part[..1].to_ascii_uppercase() + &part[1..].to_ascii_lowercase(),
-            _ => part.to_ascii_lowercase(),
-        };
-        if place > 0 {
-            tag.push('-');
-        }
-        tag.push_str(&part);
-    }
-    Ok(tag)
 }
 
 fn time_zone(text: &str) -> Result<String, String> {
@@ -194,10 +164,10 @@ fn groups(groups: &mut Vec<String>) -> Result<(), String> {
     }
     let mut kept: Vec<String> = Vec::with_capacity(groups.len());
     for group in groups.drain(..) {
-        let group = group.trim();
-        check_group_id(group).map_err(|why| format!("{group:?} {why}"))?;
-        if !kept.iter().any(|other| other == group) {
-            kept.push(group.to_owned());
+        let group = legible::name(&group);
+        check_group_id(&group).map_err(|why| format!("{group:?} {why}"))?;
+        if !kept.iter().any(|other| *other == group) {
+            kept.push(group.into_owned());
         }
     }
     *groups = kept;
@@ -244,14 +214,19 @@ fn devices(
             Err(reason) => faults.push(FieldError::new(field(place), reason)),
         }
     }
-    // One address twice is one device; whoever said stop once said it for good.
+    // One address twice, however written, is one device; whoever said stop once said it for good, and a
+    // profile that is given once is given.
     let mut place = 1;
     while place < devices.len() {
         let (before, rest) = devices.split_at_mut(place);
-        let same = |other: &&mut Device| other.channel == rest[0].channel && other.address == rest[0].address;
+        let key = channels::key(rest[0].channel, &rest[0].address);
+        let same = |other: &&mut Device| {
+            other.channel == rest[0].channel && channels::key(other.channel, &other.address) == key
+        };
         match before.iter_mut().find(same) {
             Some(first) => {
                 first.opted_out |= rest[0].opted_out;
+                first.profile = first.profile.or(rest[0].profile);
                 devices.remove(place);
             }
             None => place += 1,

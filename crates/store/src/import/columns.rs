@@ -3,8 +3,10 @@
 use super::FieldError;
 use super::check::normalise_from;
 use super::csv::CsvRow;
+use super::headings;
+use super::profile::preference;
 use crate::spreadsheet::unguarded;
-use channels::{Defaults, NoChannel};
+use channels::{Defaults, legible};
 use records::{ChannelNumber, Device, Position, Recipient};
 
 /// Columns of a file.
@@ -21,7 +23,11 @@ pub(super) enum Column {
     Channel(ChannelNumber),
     Lat,
     Lon,
+    OptedOut,
+    Prefers,
     Attribute(String),
+    /// It has no heading: nothing may be in it.
+    Nameless,
 }
 
 impl Column {
@@ -35,98 +41,121 @@ impl Column {
             Column::Channel(channel) => channels::name(*channel),
             Column::Lat => "lat",
             Column::Lon => "lon",
+            Column::OptedOut => "opted_out",
+            Column::Prefers => "prefers",
             Column::Attribute(name) => name,
+            Column::Nameless => "",
         }
     }
 }
 
+/// A file's columns, each with its heading.
+pub(super) type Columns = Vec<(Column, String)>;
+
 /// Reads the header row.
-pub(super) fn columns(row: &CsvRow) -> Result<Vec<Column>, FieldError> {
-    if row
-        .fields()
-        .next()
-        .is_some_and(|first| first.starts_with(&[0xff, 0xfe]) || first.starts_with(&[0xfe, 0xff]))
-    {
-        return Err(FieldError::new("", "the file is UTF-16: save it as UTF-8"));
-    }
-    if row.fields().len() > COLUMNS_MAX {
-        return Err(FieldError::new("", format!("the header names more than {COLUMNS_MAX} columns")));
-    }
-    let mut columns: Vec<Column> = Vec::with_capacity(row.fields().len());
+pub(super) fn columns(row: &CsvRow) -> Result<Columns, FieldError> {
+    let mut columns: Columns = Vec::with_capacity(row.fields().len().min(COLUMNS_MAX));
     for (place, field) in (1..).zip(row.fields()) {
         let name = std::str::from_utf8(field).map_err(|_| not_utf8(&format!("column {place}")))?;
-        let name = unguarded(name.trim());
+        let name = cell(name);
+        if !legible::has_visible(name) {
+            columns.push((Column::Nameless, String::new()));
+            continue;
+        }
         if name.contains(';') || name.contains('\t') {
             return Err(FieldError::new(
                 "",
-                format!("the header has the column {name:?}: columns are separated by commas"),
+                format!(
+                    "the header has the column {name:?}: write one separator between all columns, best a comma"
+                ),
             ));
         }
-        let column = column(name).map_err(|why| FieldError::new(name, why))?;
-        if columns.contains(&column) {
+        let column = headings::named(name).map_err(|why| FieldError::new(name, why))?;
+        if columns.iter().any(|(other, _)| *other == column) {
             return Err(FieldError::new(name, "is named by two columns"));
         }
-        columns.push(column);
+        columns.push((column, name.to_owned()));
     }
-    if !columns.contains(&Column::Id) {
+    while columns.last().is_some_and(|(column, _)| *column == Column::Nameless) {
+        columns.pop();
+    }
+    if columns.len() > COLUMNS_MAX {
+        return Err(FieldError::new("", format!("the header names more than {COLUMNS_MAX} columns")));
+    }
+    if !columns.iter().any(|(column, _)| *column == Column::Id) {
         return Err(FieldError::new("id", "no column is called id: the first row names the columns"));
     }
+    headings::resolve(&mut columns);
     Ok(columns)
 }
 
-/// Columns that would become attributes though their names say that addresses of a channel are in them, of
-/// which the file has no column.
-pub(super) fn misnamed(columns: &[Column]) -> Vec<FieldError> {
-    let problem = |column: &Column| {
-        let Column::Attribute(name) = column else { return None };
-        let channel = channels::meant(name)?;
-        if columns.contains(&Column::Channel(channel.number())) {
-            return None;
+/// What is to be told of the columns, and those that became attributes.
+pub(super) fn notes(columns: &Columns) -> (Vec<FieldError>, Vec<String>) {
+    let (mut notes, mut attributes) = (Vec::new(), Vec::new());
+    for (column, heading) in columns {
+        match column {
+            Column::Attribute(name) => {
+                attributes.push(name.clone());
+                if let Some(channel) = channels::meant(name) {
+                    let reason = format!(
+                        "is an attribute, by which nobody is reached: the file has another column of {} addresses",
+                        channel.name()
+                    );
+                    notes.push(FieldError::new(name, reason));
+                }
+            }
+            Column::Nameless => {}
+            column if column.name().eq_ignore_ascii_case(heading) => {}
+            column => {
+                let what = match column {
+                    Column::Channel(channel) => {
+                        format!("is taken for {} addresses", channels::name(*channel))
+                    }
+                    other => format!("is taken for {}", other.name()),
+                };
+                let reason = format!("{what}: call the column {} to be sure", column.name());
+                notes.push(FieldError::new(heading, reason));
+            }
         }
-        let reason = format!(
-            "is an attribute, by which nobody is reached: the column of {} addresses is called {}. Rename it, or \
-             import with on_problem=skip if it is meant as an attribute",
-            channel.name(),
-            channel.name()
-        );
-        Some(FieldError::new(name, reason))
-    };
-    columns.iter().filter_map(problem).collect()
+    }
+    (notes, attributes)
 }
 
-fn column(name: &str) -> Result<Column, String> {
-    let lower = name.to_ascii_lowercase();
-    Ok(match lower.as_str() {
-        "" => return Err("a column has no name".to_owned()),
-        "id" => Column::Id,
-        "name" => Column::Name,
-        "language" => Column::Language,
-        "time_zone" => Column::TimeZone,
-        "groups" => Column::Groups,
-        "lat" => Column::Lat,
-        "lon" => Column::Lon,
-        channel => match channels::named(channel) {
-            Ok(channel) => Column::Channel(channel.number()),
-            Err(NoChannel::Unknown(_)) => Column::Attribute(name.to_owned()),
-            Err(why) => return Err(why.to_string()),
-        },
-    })
+/// The content of a cell, without what a spreadsheet put around it.
+fn cell(text: &str) -> &str {
+    let text = unguarded(legible::trimmed(text));
+    // ="0701234567": a text, written so that no program takes it for a number.
+    let quoted = text.strip_prefix("=\"").and_then(|rest| rest.strip_suffix('"'));
+    quoted.filter(|inside| !inside.contains('"')).map_or(text, legible::trimmed)
+}
+
+/// The fields of a row, one for each column. A row may be longer if nothing is in what is over, and shorter:
+/// spreadsheets leave out the empty cells at its end. But a file that ends within a row was cut.
+fn check_fields(columns: &Columns, row: &CsvRow) -> Result<(), FieldError> {
+    let (has, wanted) = (row.fields().len(), columns.len());
+    let is_blank = |field: &[u8]| std::str::from_utf8(field).is_ok_and(|text| !legible::has_visible(text));
+    if row.fields().skip(wanted).all(is_blank) && (has >= wanted || !row.is_cut) {
+        return Ok(());
+    }
+    let reason = match has < wanted {
+        true => format!("has {has} fields, the header names {wanted}, and the file ends here: was it cut?"),
+        false => format!("has {has} fields, the header names {wanted}"),
+    };
+    Err(FieldError::new("", reason))
 }
 
 pub(super) fn person(
-    columns: &[Column],
+    columns: &Columns,
     row: &CsvRow,
     defaults: &Defaults,
 ) -> Result<Recipient, Vec<FieldError>> {
-    if row.fields().len() != columns.len() {
-        let (has, wanted) = (row.fields().len(), columns.len());
-        return Err(vec![FieldError::new("", format!("has {has} fields, the header names {wanted}"))]);
-    }
+    check_fields(columns, row).map_err(|fault| vec![fault])?;
     let mut read = Cells::default();
-    for (column, field) in columns.iter().zip(row.fields()) {
+    for (place, ((column, heading), field)) in (1..).zip(columns.iter().zip(row.fields())) {
         match std::str::from_utf8(field) {
-            Ok(text) => read.cell(column, unguarded(text.trim())),
-            Err(_) => read.faults.push(not_utf8(column.name())),
+            Ok(text) if *column == Column::Nameless => read.nameless(place, cell(text)),
+            Ok(text) => read.cell(column, heading, cell(text)),
+            Err(_) => read.faults.push(not_utf8(heading)),
         }
     }
     match (read.lat, read.lon) {
@@ -139,10 +168,14 @@ pub(super) fn person(
         }
         _ => {}
     }
-    let of: Vec<ChannelNumber> = read.person.devices.iter().map(|device| device.channel).collect();
-    let of_device = |place: usize| channels::name(of[place]).to_owned();
+    let headings = read.device_headings;
+    let of_device = |place: usize| headings[place].clone();
+    let opted_out = std::mem::take(&mut read.opted_out);
     match normalise_from(read.person, defaults, &of_device) {
-        Ok(person) if read.faults.is_empty() => Ok(person),
+        Ok(mut person) if read.faults.is_empty() => match mark_stops(&mut person, &opted_out, defaults) {
+            Ok(()) => Ok(person),
+            Err(fault) => Err(vec![fault]),
+        },
         Ok(_) => Err(read.faults),
         Err(more) => {
             read.faults.extend(more);
@@ -157,33 +190,74 @@ struct Cells {
     person: Recipient,
     lat: Option<f64>,
     lon: Option<f64>,
+    /// Where each device stood.
+    device_headings: Vec<String>,
+    opted_out: Vec<String>,
     faults: Vec<FieldError>,
 }
 
+/// Marks the devices that a cell of stops names, as `CHANNEL:ADDRESS` or by the address alone, or all of the
+/// row's by a yes.
+fn mark_stops(person: &mut Recipient, cell: &[String], defaults: &Defaults) -> Result<(), FieldError> {
+    for entry in cell {
+        let yes = ["yes", "true", "1", "x", "y"].iter().any(|yes| entry.eq_ignore_ascii_case(yes));
+        let no = ["no", "false", "0", "n"].iter().any(|no| entry.eq_ignore_ascii_case(no));
+        let mut is_found = yes || no;
+        for device in person.devices.iter_mut().filter(|_| !no) {
+            let address =
+                entry.strip_prefix(channels::name(device.channel)).and_then(|rest| rest.strip_prefix(':'));
+            let address = channels::canonical(device.channel, address.unwrap_or(entry), defaults);
+            if yes || address == channels::canonical(device.channel, &device.address, defaults) {
+                device.opted_out = true;
+                is_found = true;
+            }
+        }
+        if !is_found {
+            let reason = format!(
+                "{entry:?} is no address of this row; write yes, no, or the addresses that are opted out"
+            );
+            return Err(FieldError::new("opted_out", reason));
+        }
+    }
+    Ok(())
+}
+
 impl Cells {
-    fn cell(&mut self, column: &Column, text: &str) {
-        if text.is_empty() {
+    /// What stands under no heading would be lost.
+    fn nameless(&mut self, place: usize, text: &str) {
+        if legible::has_visible(text) {
+            self.faults
+                .push(FieldError::new("", format!("has {text:?} in column {place}, which has no heading")));
+        }
+    }
+
+    fn cell(&mut self, column: &Column, heading: &str, text: &str) {
+        if !legible::has_visible(text) {
             return; // as if the column were not there
         }
-        let several = || text.split(';').map(str::trim).filter(|part| !part.is_empty());
+        let several = || text.split(';').map(legible::trimmed).filter(|part| !part.is_empty());
         match column {
             Column::Id => self.person.id = text.to_owned(),
             Column::Name => self.person.name = text.to_owned(),
             Column::Language => self.person.language = Some(text.to_owned()),
             Column::TimeZone => self.person.time_zone = Some(text.to_owned()),
             Column::Groups => self.person.groups = several().map(str::to_owned).collect(),
-            Column::Channel(channel) => self.person.devices.extend(several().map(|address| Device {
-                channel: *channel,
-                address: address.to_owned(),
-                enabled: true,
-                verified: false,
-                opted_out: false,
-            })),
+            Column::Channel(channel) => {
+                let device = |address: &str| Device::new(*channel, address.to_owned());
+                self.person.devices.extend(several().map(device));
+                self.device_headings.resize(self.person.devices.len(), heading.to_owned());
+            }
+            Column::OptedOut => self.opted_out = several().map(str::to_owned).collect(),
+            Column::Prefers => match preference(text) {
+                Ok(preference) => self.person.prefers = Some(preference),
+                Err(why) => self.faults.push(FieldError::new(heading, why)),
+            },
             Column::Lat => self.lat = self.degrees(column, text),
             Column::Lon => self.lon = self.degrees(column, text),
             Column::Attribute(name) => {
                 self.person.attributes.insert(name.clone(), text.to_owned());
             }
+            Column::Nameless => {}
         }
     }
 
@@ -198,5 +272,5 @@ impl Cells {
 }
 
 fn not_utf8(field: &str) -> FieldError {
-    FieldError::new(field, "is not UTF-8")
+    FieldError::new(field, "is not UTF-8: save the file as UTF-8 (in Excel: CSV UTF-8)")
 }

@@ -1,6 +1,7 @@
 //! A recipient as the API takes and gives it.
 
 use super::check::normalise_from;
+use super::profile::{preference, profile_from_json, profile_to_json};
 use super::{FieldError, nearest};
 use channels::Defaults;
 use records::{Device, Position, QuietHours, Recipient};
@@ -9,17 +10,18 @@ use serde_json::{Map, Value, json};
 /// Members of a recipient before those of the channels, and behind them.
 const MEMBERS: [&[&str]; 2] = [
     &["id", "name", "language", "time_zone", "groups", "devices"],
-    &["lat", "lon", "quiet_hours", "participant", "attributes"],
+    &["lat", "lon", "quiet_hours", "participant", "attributes", "prefers"],
 ];
-const DEVICE_MEMBERS: [&str; 5] = ["channel", "address", "enabled", "verified", "opted_out"];
+const DEVICE_MEMBERS: [&str; 6] = ["channel", "address", "enabled", "verified", "opted_out", "profile"];
 const POSITION_MEMBERS: [&str; 2] = ["lat", "lon"];
 
 /// Reads and checks one recipient:
 ///
 /// ```text
 /// {"id", "name", "language", "time_zone", "groups": [],
-///  "devices": [{"channel", "address", "enabled", "verified", "opted_out"}],
-///  "lat", "lon", "quiet_hours": "22:00-07:00", "participant", "attributes": {}}
+///  "devices": [{"channel", "address", "enabled", "verified", "opted_out",
+///               "profile": {"length", "letters", "links", "html"}}],
+///  "lat", "lon", "quiet_hours": "22:00-07:00", "participant", "attributes": {}, "prefers": "text" | "voice"}
 /// ```
 ///
 /// Instead of `devices`, or behind them, `"sms": "+46…"` or a list, likewise each other channel. `null` is as
@@ -72,17 +74,24 @@ pub fn to_json(recipient: &Recipient) -> Value {
     if !recipient.attributes.is_empty() {
         members.insert("attributes".to_owned(), json!(recipient.attributes));
     }
+    if let Some(preference) = recipient.prefers {
+        members.insert("prefers".to_owned(), json!(preference));
+    }
     Value::Object(members)
 }
 
 fn device_to_json(device: &Device) -> Value {
-    json!({
+    let mut members = json!({
         "channel": channels::name(device.channel),
         "address": device.address,
         "enabled": device.enabled,
         "verified": device.verified,
         "opted_out": device.opted_out,
-    })
+    });
+    if let Some(profile) = &device.profile {
+        members["profile"] = profile_to_json(profile);
+    }
+    members
 }
 
 #[derive(Default)]
@@ -110,6 +119,7 @@ impl Read {
             "quiet_hours" => self.recipient.quiet_hours = self.quiet_hours(value),
             "participant" => self.recipient.participant = self.flag(name, value),
             "attributes" => self.attributes(value),
+            "prefers" => self.prefers(value),
             channel if channels::named(channel).is_ok() => {} // read behind the devices
             other => {
                 let [before, behind] = MEMBERS;
@@ -178,13 +188,7 @@ impl Read {
     }
 
     fn device(&mut self, path: &str, members: &Map<String, Value>) {
-        let mut device = Device {
-            channel: channels::SMS,
-            address: String::new(),
-            enabled: true,
-            verified: false,
-            opted_out: false,
-        };
+        let mut device = Device::new(channels::SMS, String::new());
         for required in ["channel", "address"] {
             if members.get(required).is_none_or(Value::is_null) {
                 self.fault(&format!("{path}.{required}"), "is missing");
@@ -201,6 +205,10 @@ impl Read {
                 "enabled" => device.enabled = self.flag(&field, value),
                 "verified" => device.verified = self.flag(&field, value),
                 "opted_out" => device.opted_out = self.flag(&field, value),
+                "profile" => match profile_from_json(&field, value) {
+                    Ok(profile) => device.profile = profile,
+                    Err(faults) => self.faults.extend(faults),
+                },
                 other => self.fault(&field, unknown(other, &DEVICE_MEMBERS)),
             }
         }
@@ -208,13 +216,21 @@ impl Read {
         self.device_fields.push(format!("{path}.address"));
     }
 
+    fn prefers(&mut self, value: &Value) {
+        let text = self.text("prefers", value);
+        match preference(&text) {
+            Ok(preference) => self.recipient.prefers = Some(preference),
+            Err(why) if value.is_string() => self.fault("prefers", why),
+            Err(_) => {}
+        }
+    }
+
     fn shorthand(&mut self, members: &Map<String, Value>) {
         for channel in channels::ALL {
             let (channel, name) = (channel.number(), channel.name());
             let Some(value) = members.get(name).filter(|value| !value.is_null()) else { continue };
             for address in self.texts(name, value) {
-                let device = Device { channel, address, enabled: true, verified: false, opted_out: false };
-                self.recipient.devices.push(device);
+                self.recipient.devices.push(Device::new(channel, address));
                 self.device_fields.push(name.to_owned());
             }
         }
@@ -296,7 +312,7 @@ fn minute(text: &str) -> Option<u16> {
 }
 
 /// Says that a member is unknown, and what was perhaps meant.
-fn unknown(name: &str, known: &[&str]) -> String {
+pub(super) fn unknown(name: &str, known: &[&str]) -> String {
     if let Some(why) = channels::not_built(name) {
         return why;
     }
@@ -306,7 +322,7 @@ fn unknown(name: &str, known: &[&str]) -> String {
     }
 }
 
-fn kind(value: &Value) -> &'static str {
+pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",

@@ -6,7 +6,10 @@
 mod check;
 mod columns;
 mod csv;
+mod encoding;
+mod headings;
 mod json;
+mod profile;
 mod reader;
 
 pub use check::{
@@ -14,7 +17,8 @@ pub use check::{
     NAME_OCTETS_MAX, check_group, check_id, normalise,
 };
 pub use json::{from_json, to_json};
-pub use reader::{ImportFormat, ImportReader, ROW_OCTETS_MAX, ROWS_MAX};
+pub use profile::profile_to_json;
+pub use reader::{ImportFormat, ImportReader, ImportSummary, ROW_OCTETS_MAX, ROWS_MAX};
 
 use serde::{Deserialize, Serialize};
 

@@ -1,10 +1,12 @@
 //! A provisioning file, read as it comes.
 
-use super::columns::{Column, columns, misnamed, person};
+use super::columns::{Columns, columns, notes, person};
 use super::csv::{CsvRow, Rows};
+use super::encoding::FileEncoding;
 use super::{FieldError, RowProblem, from_json};
 use channels::Defaults;
 use records::Recipient;
+use serde::Serialize;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
@@ -32,14 +34,31 @@ pub struct ImportReader {
     lines: Lines,
     format: ImportFormat,
     defaults: Defaults,
-    columns: Option<Vec<Column>>,
+    columns: Option<Columns>,
     /// Rows so far.
     row: u64,
     people: u64,
     ids: HashSet<u64, Unhashed>,
     hasher: RandomState,
-    mark: FormatMark,
+    encoding: FileEncoding,
     over: bool,
+    summary: ImportSummary,
+}
+
+/// Ids of people without a device that are listed; more are counted.
+const WITHOUT_DEVICE_LISTED_MAX: usize = 100;
+
+/// What an importer should know beside the problems: nothing of it is a fault, and all of it may be a slip.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ImportSummary {
+    /// Columns that were taken for something that they are not called, or that nothing is known of.
+    pub notes: Vec<FieldError>,
+    /// Columns that became attributes.
+    pub attributes: Vec<String>,
+    /// People of the file without any device: nothing reaches them.
+    pub without_device: u64,
+    /// Ids of the first of them, at most 100.
+    pub without_device_ids: Vec<String>,
 }
 
 /// What comes out.
@@ -58,15 +77,25 @@ impl ImportReader {
             people: 0,
             ids: HashSet::default(),
             hasher: RandomState::new(),
-            mark: FormatMark::default(),
+            encoding: FileEncoding::unknown(),
             over: false,
+            summary: ImportSummary::default(),
         }
+    }
+
+    /// What is to be told of the file beside its problems; whole once it has been read.
+    pub fn summary(&self) -> &ImportSummary {
+        &self.summary
     }
 
     /// Takes the next octets, and adds what they complete to `out`: recipients in the form that is kept, and
     /// problems (a row may have several).
     pub fn feed(&mut self, octets: &[u8], out: &mut Out) {
-        let octets = self.mark.strip(octets);
+        let octets = self.encoding.utf8(octets, false);
+        self.read(&octets, out);
+    }
+
+    fn read(&mut self, octets: &[u8], out: &mut Out) {
         if self.over {
             return;
         }
@@ -86,6 +115,8 @@ impl ImportReader {
 
     /// Says that the file ends here.
     pub fn finish(&mut self, out: &mut Out) {
+        let octets = self.encoding.utf8(&[], true);
+        self.read(&octets, out);
         if self.over {
             return;
         }
@@ -116,7 +147,7 @@ impl ImportReader {
     }
 
     fn csv_row(&mut self, row: &CsvRow, out: &mut Out) {
-        if !self.count_row(out) || row.is_empty() {
+        if !self.count_row(out) || row.is_blank() {
             return;
         }
         if row.too_long {
@@ -125,7 +156,7 @@ impl ImportReader {
         match self.columns.take() {
             None => match columns(row) {
                 Ok(columns) => {
-                    self.note(out, misnamed(&columns));
+                    (self.summary.notes, self.summary.attributes) = notes(&columns);
                     self.columns = Some(columns);
                 }
                 Err(fault) => self.end(out, fault),
@@ -176,7 +207,10 @@ impl ImportReader {
     fn take(&mut self, person: Result<Recipient, Vec<FieldError>>, out: &mut Out) {
         self.people += 1;
         match person {
-            Ok(person) if self.ids.insert(self.hasher.hash_one(&person.id)) => out.push(Ok(person)),
+            Ok(person) if self.ids.insert(self.hasher.hash_one(&person.id)) => {
+                self.summary.count(&person);
+                out.push(Ok(person));
+            }
             Ok(person) => {
                 self.note(out, [FieldError::new("id", format!("{:?} was on an earlier row", person.id))])
             }
@@ -196,28 +230,15 @@ impl ImportReader {
     }
 }
 
-/// The mark some programs put before UTF-8.
-#[derive(Default)]
-struct FormatMark {
-    /// Octets of it so far; all of them also when there is none.
-    seen: usize,
-}
-
-impl FormatMark {
-    const OCTETS: [u8; 3] = [0xef, 0xbb, 0xbf];
-
-    fn strip<'a>(&mut self, mut octets: &'a [u8]) -> &'a [u8] {
-        while let Some(wanted) = FormatMark::OCTETS.get(self.seen)
-            && let Some((first, rest)) = octets.split_first()
-        {
-            if first != wanted {
-                self.seen = FormatMark::OCTETS.len();
-                break;
-            }
-            self.seen += 1;
-            octets = rest;
+impl ImportSummary {
+    fn count(&mut self, person: &Recipient) {
+        if !person.devices.is_empty() {
+            return;
         }
-        octets
+        self.without_device += 1;
+        if self.without_device_ids.len() < WITHOUT_DEVICE_LISTED_MAX {
+            self.without_device_ids.push(person.id.clone());
+        }
     }
 }
 

@@ -2,7 +2,9 @@ use super::csv::Rows;
 use super::*;
 use channels::Defaults;
 use proptest::prelude::*;
-use records::{ChannelNumber, Device, Group, Position, QuietHours, Recipient};
+use records::{
+    ChannelNumber, Device, DeviceProfile, Group, Letters, Position, Preference, QuietHours, Recipient,
+};
 use serde_json::json;
 
 fn sweden() -> Defaults {
@@ -28,7 +30,7 @@ fn read(format: ImportFormat, file: &[u8], piece: usize) -> (Vec<Recipient>, Vec
 }
 
 fn device(channel: ChannelNumber, address: &str) -> Device {
-    Device { channel, address: address.to_owned(), enabled: true, verified: false, opted_out: false }
+    Device::new(channel, address.to_owned())
 }
 
 #[test]
@@ -67,15 +69,19 @@ fn a_csv_file_gives_its_people_however_it_is_cut() {
 
 #[test]
 fn each_problem_names_its_row_field_and_reason() {
-    let cases: [(&str, &[&str]); 22] = [
+    let cases: [(&str, &[&str]); 26] = [
         ("", &["row 1: the file is empty: its first row names the columns"]),
         ("name\nAnn", &["row 1, id: no column is called id"]),
-        ("id,pager\n1,2", &["row 1, pager: channel pager is not built yet"]),
+        ("id,fax\n1,2", &["row 1, fax: channel fax is not built yet"]),
         ("id,sms,SMS\n", &["row 1, SMS: is named by two columns"]),
-        ("id,\n", &["row 1: a column has no name"]),
+        ("id,\n", &[]),
+        ("id,,name\n1,x,Ann\n", &["row 2: has \"x\" in column 2, which has no heading"]),
+        ("id,name,sms\n1,Ann\n", &[]),
+        ("id,sms\n1,4.67017E+11\n", &["row 2, sms: \"4.67017E+11\" is not a phone number: it has 'E'"]),
+        ("id,language\n1,DK\n", &["row 2, language: \"DK\" is a country (DK); the language is da"]),
         (
-            "id;name\n1;Ann",
-            &["row 1: the header has the column \"id;name\": columns are separated by commas"],
+            "id;name,sms\n1;Ann",
+            &["row 1: the header has the column \"id;name\": write one separator between all columns"],
         ),
         ("id,name\n1", &["row 2: has 1 fields, the header names 2"]),
         ("id,name\n1,a,b\n2,c", &["row 2: has 3 fields, the header names 2"]),
@@ -110,13 +116,36 @@ fn each_problem_names_its_row_field_and_reason() {
 }
 
 #[test]
+fn what_spreadsheets_write_between_fields_and_before_the_file_is_understood() {
+    let file = "id,name,groups,sms\n1,\"Ek, Åsa\",\"fire;night\",0701234567\n";
+    let (people, problems) = read(ImportFormat::Csv, file.as_bytes(), 7);
+    assert_eq!((people.len(), problems.len()), (1, 0), "{problems:?}");
+    let rows = "1|\"Ek, Åsa\"|\"fire;night\"|0701234567";
+    let utf16 =
+        |text: &str| [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let files: [Vec<u8>; 6] = [
+        format!("id|name|groups|sms\n{rows}").replace('|', ";").into_bytes(),
+        format!("id|name|groups|sms\r\n{rows}|\r\n").replace('|', ";").into_bytes(),
+        format!("sep=;\r\nid|name|groups|sms\r\n{rows}").replace('|', ";").into_bytes(),
+        format!("||||\nid|\"name\"|groups|sms\n{rows}").replace('|', ";").into_bytes(),
+        format!("id|name|groups|sms\n{rows}").replace('|', "\t").into_bytes(),
+        utf16(&format!("id|name|groups|sms\r\n{rows}\r\n").replace('|', "\t")),
+    ];
+    for file in files {
+        for piece in [1, 3, 1_000] {
+            let (others, problems) = read(ImportFormat::Csv, &file, piece);
+            assert_eq!((&others, problems.len()), (&people, 0), "{problems:?} of {}", file.escape_ascii());
+        }
+    }
+}
+
+#[test]
 fn octets_that_are_not_utf8_are_a_problem() {
     let (people, problems) = read(ImportFormat::Csv, b"id,name\n1,J\xf6rg\n2,Bo\n", 4);
-    assert_eq!((people.len(), problems), (1, vec!["row 2, name: is not UTF-8".to_owned()]));
-    let utf16: Vec<u8> =
-        [0xff, 0xfe].into_iter().chain("id,name\n1,Bo\n".bytes().flat_map(|octet| [octet, 0])).collect();
-    let (people, problems) = read(ImportFormat::Csv, &utf16, 4);
-    assert_eq!((people.len(), problems), (0, vec!["row 1: the file is UTF-16: save it as UTF-8".to_owned()]));
+    assert_eq!(
+        (people.len(), problems),
+        (1, vec!["row 2, name: is not UTF-8: save the file as UTF-8 (in Excel: CSV UTF-8)".to_owned()])
+    );
     let (_, problems) = read(ImportFormat::Ndjson, b"{\"id\":\"1\",\"name\":\"J\xf6rg\"}\n", 4);
     assert!(problems[0].starts_with("row 1: is not JSON"), "{problems:?}");
 }
@@ -224,7 +253,7 @@ fn json_faults_name_the_member_and_the_nearest_known_one() {
         (json!([]), "", "a recipient is an object, not a list"),
         (json!({"id": "1", "nmae": "x"}), "nmae", "is unknown; did you mean name?"),
         (json!({"id": "1", "shoe_size_of_owner": 4}), "shoe_size_of_owner", "is unknown; there are id, name"),
-        (json!({"id": "1", "pager": "2"}), "pager", "channel pager is not built yet"),
+        (json!({"id": "1", "fax": "2"}), "fax", "channel fax is not built yet"),
         (json!({"id": true}), "id", "is a text, not true or false"),
         (json!({"name": "x"}), "id", "is missing"),
         (
@@ -255,6 +284,13 @@ fn json_faults_name_the_member_and_the_nearest_known_one() {
         (json!({"id": "1", "quiet_hours": "07:00-07:00"}), "quiet_hours", "is not a span"),
         (json!({"id": "1", "attributes": {"a": []}}), "attributes.a", "is a text, not a list"),
         (json!({"id": "1", "attributes": {"lat": "1"}}), "attributes", "\"lat\" is a field of its own"),
+        (json!({"id": "1", "prefers": "sms"}), "prefers", "is text or voice, not \"sms\""),
+        (json!({"id": "1", "prefers": 1}), "prefers", "is a text, not a number"),
+        (
+            json!({"id": "1", "attributes": {"prefers": "x"}}),
+            "attributes",
+            "\"prefers\" is a field of its own",
+        ),
         (json!({"id": "x".repeat(129)}), "id", "has 129 octets, at most 128 are allowed"),
         (json!({"id": "a\u{7}b"}), "id", "has the control character"),
         (
@@ -273,6 +309,50 @@ fn json_faults_name_the_member_and_the_nearest_known_one() {
         let found = faults.iter().any(|fault| fault.field == field && fault.reason.starts_with(reason));
         assert!(found, "{value}: {faults:?}");
     }
+}
+
+#[test]
+fn faults_of_a_profile_name_the_member_and_its_limit() {
+    for (profile, member, reason) in [
+        (json!({"length": 0}), ".length", "is 1 to 10000, not 0"),
+        (json!({"length": 10_001}), ".length", "is 1 to 10000, not 10001"),
+        (json!({"length": -1}), ".length", "is 1 to 10000, not -1"),
+        (json!({"length": 20.5}), ".length", "is 1 to 10000, not 20.5"),
+        (json!({"length": "20"}), ".length", "is a number, 1 to 10000, not a text"),
+        (json!({"letters": "latin"}), ".letters", "is one of digits, ascii, gsm, all, not \"latin\""),
+        (json!({"letters": 7}), ".letters", "is one of digits, ascii, gsm, all, not a number"),
+        (json!({"links": "no"}), ".links", "is true or false, not a text"),
+        (json!({"html": 0}), ".html", "is true or false, not a number"),
+        (json!({"lenght": 20}), ".lenght", "is unknown; did you mean length?"),
+        (json!("ascii"), "", "is an object such as {\"length\": 20, \"letters\": \"ascii\"}, not a text"),
+    ] {
+        let device = json!({"channel": "sms", "address": "+46701234567", "profile": profile});
+        let faults = from_json(&json!({"id": "1", "devices": [device]}), &Defaults::default()).unwrap_err();
+        let expected = FieldError::new(format!("devices[0].profile{member}"), reason);
+        assert_eq!(faults, [expected], "{profile}");
+    }
+}
+
+#[test]
+fn a_profile_is_given_once_and_a_preference_comes_by_every_way() {
+    let read = |value: serde_json::Value| from_json(&value, &sweden()).unwrap();
+    let device = json!({"channel": "sms", "address": "0701234567", "profile": {"length": 20, "html": null}});
+    let person = read(json!({"id": "1", "prefers": "voice", "devices": [device], "sms": "+46701234567"}));
+    let profile = DeviceProfile { length: Some(20), ..DeviceProfile::default() };
+    assert_eq!((person.devices.len(), person.devices[0].profile), (1, Some(profile)));
+    assert_eq!(to_json(&person)["devices"][0]["profile"], json!({"length": 20}));
+    let bare = json!({"channel": "sms", "address": "0701234567"});
+    let person = read(json!({"id": "1", "devices": [bare, device], "prefers": null}));
+    assert_eq!((person.devices.len(), person.devices[0].profile, person.prefers), (1, Some(profile), None));
+    assert!(to_json(&person).get("prefers").is_none());
+    let without = json!({"channel": "sms", "address": "0701234567", "profile": {}});
+    assert_eq!(read(json!({"id": "1", "devices": [without]})).devices[0].profile, None);
+
+    let csv = b"id,sms,Prefers\n1,0701234567,voice\n2,0701234568,Text\n3,0701234569,\n4,,sms\n";
+    let (people, problems) = super::tests::read(ImportFormat::Csv, csv, 7);
+    let prefers: Vec<_> = people.iter().map(|person| person.prefers).collect();
+    assert_eq!(prefers, [Some(Preference::Voice), Some(Preference::Text), None]);
+    assert_eq!(problems, ["row 5, Prefers: is text or voice, not \"sms\""]);
 }
 
 #[test]
@@ -321,13 +401,27 @@ fn any_device() -> impl Strategy<Value = Device> {
         (0..10_000_000_u32).prop_map(|n| (channels::SMS, format!("+4670{n:07}"))),
         "[a-z]{1,10}@[a-z]{1,10}\\.se".prop_map(|mail| (channels::MAIL, mail)),
     ];
-    (address, any::<[bool; 3]>()).prop_map(|((channel, address), [enabled, verified, opted_out])| Device {
-        channel,
-        address,
-        enabled,
-        verified,
-        opted_out,
-    })
+    (address, any::<[bool; 3]>(), any_profile()).prop_map(
+        |((channel, address), [enabled, verified, opted_out], profile)| Device {
+            channel,
+            address,
+            enabled,
+            verified,
+            opted_out,
+            profile,
+        },
+    )
+}
+
+fn any_profile() -> impl Strategy<Value = Option<DeviceProfile>> {
+    let letters =
+        prop_oneof![Just(Letters::Digits), Just(Letters::Ascii), Just(Letters::Gsm), Just(Letters::All)];
+    let length = proptest::option::of(1..=10_000_u16);
+    let profile = (length, proptest::option::of(letters), any::<[Option<bool>; 2]>())
+        .prop_map(|(length, letters, [links, html])| DeviceProfile { length, letters, links, html });
+    proptest::option::of(
+        profile.prop_filter("of none is said nothing", |one| *one != DeviceProfile::default()),
+    )
 }
 
 prop_compose! {
@@ -341,10 +435,11 @@ prop_compose! {
         position in proptest::option::of((-90.0..90.0, -180.0..180.0)),
         quiet in proptest::option::of((0_u16..720, 720_u16..1440)),
         participant: bool,
+        prefers in proptest::option::of(prop_oneof![Just(Preference::Text), Just(Preference::Voice)]),
         attributes in proptest::collection::btree_map("x[a-z_]{1,8}", text(), 0..4),
     ) -> Recipient {
         Recipient {
-            id, name, language, time_zone, devices, participant, attributes,
+            id, name, language, time_zone, devices, participant, attributes, prefers,
             groups: groups.into_iter().collect(),
             position: position.map(|(lat, lon)| Position { lat, lon }),
             quiet_hours: quiet.map(|(from, to)| QuietHours { from, to }),
@@ -367,7 +462,7 @@ proptest! {
         piece in 1_usize..8,
     ) {
         let mut ours: Vec<Vec<Vec<u8>>> = Vec::new();
-        let mut take = |row: &super::csv::CsvRow| if !row.is_empty() {
+        let mut take = |row: &super::csv::CsvRow| if !row.is_blank() {
             ours.push(row.fields().map(<[u8]>::to_vec).collect());
         };
         let mut rows = Rows::default();
@@ -379,6 +474,7 @@ proptest! {
         let theirs: Vec<Vec<Vec<u8>>> = reader
             .into_byte_records()
             .map(|record| record.unwrap().iter().map(<[u8]>::to_vec).collect())
+            .filter(|row: &Vec<Vec<u8>>| !row.iter().all(|field| field.trim_ascii().is_empty()))
             .collect();
         prop_assert_eq!(ours, theirs);
     }
@@ -405,21 +501,100 @@ fn a_row_with_an_unknown_edge_site_is_told_by_its_column() {
     assert!(problem.reason.contains("\"west\" is no edge site"), "{problem:?}");
 }
 
+/// What a CSV file gives, and what is told of it beside its problems.
+fn read_with_summary(file: &str) -> (Vec<Recipient>, ImportSummary) {
+    let mut reader = ImportReader::new(ImportFormat::Csv, sweden());
+    let mut out = Vec::new();
+    reader.feed(file.as_bytes(), &mut out);
+    reader.finish(&mut out);
+    let people = out.into_iter().map(|person| person.unwrap_or_else(|problem| panic!("{file:?}: {problem}")));
+    (people.collect(), reader.summary().clone())
+}
+
 #[test]
-fn a_column_that_is_called_as_people_say_is_told_to_be_no_channel() {
-    let problems = |file: &str| read(ImportFormat::Csv, file.as_bytes(), 7).1;
-    for (column, channel) in
-        [("phone", "sms"), ("Mobile number", "sms"), ("email", "mail"), ("E-mail", "mail")]
-    {
-        let found = problems(&format!("id,name,{column}\nann,Ann,+46701234567\n"));
-        let words = format!("the column of {channel} addresses is called {channel}");
-        assert!(
-            matches!(&found[..], [one] if one.contains(column) && one.contains(&words)),
-            "{column}: {found:?}"
-        );
+fn a_column_that_is_called_as_people_say_is_understood_and_told() {
+    for (header, row, devices) in [
+        ("phone", "+46701234567", [(channels::SMS, "+46701234567")].as_slice()),
+        ("Mobile number", "0701234567", &[(channels::SMS, "+46701234567")]),
+        ("email", "ann@x.se", &[(channels::MAIL, "ann@x.se")]),
+        (
+            "E-mail,Mobil",
+            "ann@x.se,0701234567",
+            &[(channels::MAIL, "ann@x.se"), (channels::SMS, "+46701234567")],
+        ),
+        (
+            "mobile 1,mobile 2",
+            "0701234567,0701234568",
+            &[(channels::SMS, "+46701234567"), (channels::SMS, "+46701234568")],
+        ),
+        ("telefon,mobil", "08-123456,0701234567", &[(channels::SMS, "+46701234567")]),
+        ("sms,phone", "0701234567,12-3", &[(channels::SMS, "+46701234567")]),
+    ] {
+        let (people, summary) = read_with_summary(&format!("id,{header}\nann,{row}\n"));
+        let found: Vec<_> = people[0].devices.iter().map(|one| (one.channel, one.address.as_str())).collect();
+        assert_eq!(found, devices, "{header}");
+        assert!(!summary.notes.is_empty(), "{header}");
     }
-    assert_eq!(problems("id,sms,phone\nann,+46701234567,12-3\n"), [""; 0], "an attribute beside its channel");
-    assert_eq!(problems("id,name,ward\nann,Ann,7\n"), [""; 0]);
+    let (people, summary) =
+        read_with_summary("id,Namn,Språk,Grupp,Tidszon,ward\na,Ann,svenska,fire;night,Europe/Stockholm,7\n");
+    let ann = &people[0];
+    assert_eq!((ann.name.as_str(), ann.language.as_deref(), ann.groups.len()), ("Ann", Some("sv"), 2));
+    assert_eq!(summary.attributes, ["ward"]);
+    let told: Vec<&str> = summary.notes.iter().map(|note| note.field.as_str()).collect();
+    assert_eq!(told, ["Namn", "Språk", "Grupp", "Tidszon"]);
+    // What an export wrote has every column by its own name: what is called otherwise there is an attribute.
+    let (people, summary) = read_with_summary("id,name,groups,group,lang\na,Ann,x,y,sv\n");
+    assert_eq!(
+        (&people[0].groups[..], &people[0].attributes["group"]),
+        (&["x".to_owned()][..], &"y".to_owned())
+    );
+    assert_eq!(people[0].language.as_deref(), Some("sv"), "language is not there, so lang is it");
+    assert_eq!(summary.attributes, ["group"]);
+}
+
+#[test]
+fn who_ends_without_a_device_is_told() {
+    let (_, summary) = read_with_summary("id,name,sms\nann,Ann,0701234567\nbo,Bo,\ncy,Cy\n");
+    assert_eq!(
+        (summary.without_device, &summary.without_device_ids[..]),
+        (2, &["bo".to_owned(), "cy".to_owned()][..])
+    );
+    let rows: String = (0..300).map(|n| format!("p{n},\n")).collect();
+    let (people, summary) = read_with_summary(&format!("id,sms\n{rows}"));
+    assert_eq!((people.len(), summary.without_device, summary.without_device_ids.len()), (300, 300, 100));
+}
+
+#[test]
+fn what_spreadsheets_write_around_the_people_is_nothing() {
+    for file in [
+        "id,name,sms\r\nann,Ann,0701234567\r\n,,\r\n,,\r\n\r\n",
+        "id,name,sms,,\nann,Ann,0701234567,,\n,,,,\n",
+        "id,name,sms\nann,Ann,0701234567,,,,\n",
+        ",,\n\nid,name,sms\nann,Ann,0701234567\n \u{a0},\u{200b},\n\"\",\"\"\n",
+        "id,,name,sms\nann,,Ann,0701234567\n",
+        "\u{feff}\u{feff}id\u{200b}, name ,\u{202a}SMS\u{202c}\nann\u{a0},\u{200e}Ann,\u{202a}070\u{2011}123 45\u{a0}67\u{202c}",
+        "id,name,sms\nann,Ann,=\"0701234567\"\n",
+        "id,name,sms\nann,Ann,\"=\"\"0701234567\"\"\"\n",
+        "id,name,sms\nann,Ann,０７０１２３４５６７\n",
+        "id,name,sms\nann,Ann,46701234567.0\n",
+        &format!("id,name,sms{}\nann,Ann,0701234567\n", ",".repeat(500)),
+    ] {
+        let (people, problems) = read(ImportFormat::Csv, file.as_bytes(), 7);
+        let ann = Recipient {
+            id: "ann".to_owned(),
+            name: "Ann".to_owned(),
+            devices: vec![device(channels::SMS, "+46701234567")],
+            ..Recipient::default()
+        };
+        assert_eq!((people, problems), (vec![ann], Vec::new()), "{file:?}");
+    }
+}
+
+#[test]
+fn one_group_or_mailbox_however_written_is_one() {
+    let file = "id,groups,mail\na,Ström;Stro\u{308}m; Str\u{200b}öm ,ann@x.se;Ann@X.se;mailto:ANN@x.se\n";
+    let (people, _) = read_with_summary(file);
+    assert_eq!((&people[0].groups[..], people[0].devices.len()), (&["Ström".to_owned()][..], 1));
 }
 
 #[test]

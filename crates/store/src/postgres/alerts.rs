@@ -153,6 +153,17 @@ impl Alerts for Postgres {
         Box::pin(self.read(find))
     }
 
+    fn alert_ended(&self, no: AlertNo) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>> {
+        let find = Work::new(as_i64(no.0), |link, no| {
+            Box::pin(async move {
+                let rows = link.all("SELECT final_at FROM alerts WHERE no = $1", &[no]).await?;
+                let found: Option<i64> = rows.first().map(|row| get(row, 0)).transpose()?.flatten();
+                Ok(found.map(Timestamp))
+            })
+        });
+        Box::pin(self.read(find))
+    }
+
     fn set_alert_state<'a>(
         &'a self,
         no: AlertNo,
@@ -331,9 +342,12 @@ async fn accept(link: &PgLink, args: &Accept) -> Result<Accepted, Trouble> {
     }
     let intake_from = match alert.origin {
         Origin::Standing { intake_from } => Some(intake_from),
+        // No message is in it; lists leave it out as they do message streams.
+        Origin::Reply => Some(0),
         Origin::Api | Origin::Cap(_) => None,
     };
-    let class = intake_from.map(|_| i16::from(class(alert.request.mode, alert.request.priority.into())));
+    let class =
+        alert.is_stream().then(|| i16::from(class(alert.request.mode, alert.request.priority.into())));
     let params: Params<'_> = &[
         &alert.id.0,
         &account,

@@ -14,6 +14,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0005_walls.sql"),
     include_str!("../../migrations/postgres/0006_pair.sql"),
     ATTRIBUTES,
+    include_str!("../../migrations/postgres/0008_perhaps_stops.sql"),
+    include_str!("../../migrations/postgres/0009_quiet_spans.sql"),
+    include_str!("../../migrations/postgres/0010_cap_identity.sql"),
 ];
 /// Its table is filled from the people there are.
 const ATTRIBUTES: &str = include_str!("../../migrations/postgres/0007_attributes.sql");

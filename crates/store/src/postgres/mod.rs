@@ -14,6 +14,7 @@ mod alerts;
 mod attachments;
 mod attributes;
 mod audit;
+mod cap_messages;
 mod deliveries;
 mod error;
 mod groups;

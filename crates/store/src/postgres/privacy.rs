@@ -199,6 +199,7 @@ async fn erase(link: &PgLink, account: &str, id: &str) -> Result<ErasedRecord, T
 }
 
 async fn forget_stop(link: &PgLink, account: i32, stop: &StopOf) -> Result<(), Trouble> {
+    super::opt_outs::decided(link, account, stop.channel, &stop.address).await?;
     let hash = stop.hash.as_slice();
     let rows = link.all(STOPS, &[&account, &i16::from(stop.channel.0), &stop.address]).await?;
     for row in &rows {

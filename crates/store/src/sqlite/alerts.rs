@@ -116,6 +116,14 @@ impl Alerts for Sqlite {
         Box::pin(self.read(move |connection| many(connection, "WHERE asks_until > ?1 ORDER BY no", [now.0])))
     }
 
+    fn alert_ended(&self, no: AlertNo) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>> {
+        Box::pin(self.read(move |connection| {
+            let mut select = connection.prepare_cached("SELECT final_at FROM alerts WHERE no = ?1")?;
+            let found = select.query_row([as_i64(no.0)], |row| row.get::<_, Option<i64>>(0)).optional()?;
+            Ok(found.flatten().map(Timestamp))
+        }))
+    }
+
     fn set_alert_state<'a>(
         &'a self,
         no: AlertNo,
@@ -271,6 +279,8 @@ fn accept(
     }
     let intake_from = match alert.origin {
         Origin::Standing { intake_from } => Some(intake_from),
+        // No message is in it; lists leave it out as they do message streams.
+        Origin::Reply => Some(0),
         Origin::Api | Origin::Cap(_) => None,
     };
     tx.prepare_cached(
@@ -289,7 +299,7 @@ fn accept(
         alert.request.require_answer.then_some(alert.request.expires.0),
         request,
         origin,
-        intake_from.map(|_| class(alert.request.mode, alert.request.priority.into())),
+        alert.is_stream().then(|| class(alert.request.mode, alert.request.priority.into())),
         intake_from.map(as_i64),
     ))?;
     let no = tx.last_insert_rowid();

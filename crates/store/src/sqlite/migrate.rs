@@ -14,6 +14,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0006_walls.sql"),
     include_str!("../../migrations/sqlite/0007_pair.sql"),
     ATTRIBUTES,
+    include_str!("../../migrations/sqlite/0009_perhaps_stops.sql"),
+    include_str!("../../migrations/sqlite/0010_quiet_spans.sql"),
+    include_str!("../../migrations/sqlite/0011_cap_identity.sql"),
 ];
 /// Its table is filled from the people there are.
 const ATTRIBUTES: &str = include_str!("../../migrations/sqlite/0008_attributes.sql");

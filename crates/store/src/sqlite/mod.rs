@@ -4,6 +4,7 @@ mod alerts;
 mod attachments;
 mod attributes;
 mod audit;
+mod cap_messages;
 mod deliveries;
 mod groups;
 mod leases;

@@ -1,8 +1,12 @@
-use super::{Sqlite, Tx, account_no};
-use crate::{ForgottenStop, OptOut, OptOutSet, OptOuts, StopHash, StopHasher, StoreError};
+use super::{Sqlite, Tx, account_no, as_i64, as_limit, as_u64};
+use crate::opt_outs::stored_forms;
+use crate::{
+    ForgottenStop, OptOut, OptOutSet, OptOuts, PERHAPS_STOPS_MAX, PerhapsStop, StopHash, StopHasher,
+    StoreError,
+};
 use futures_util::future::BoxFuture;
 use records::{ChannelNumber, Timestamp};
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 impl OptOuts for Sqlite {
     fn set_opt_out<'a>(
@@ -30,7 +34,7 @@ impl OptOuts for Sqlite {
                     .execute((account, channel.0, &address))?;
                     start_again(tx, account, hash.as_ref(), "")?;
                 }
-                Ok(())
+                decided(tx, account, channel, &address)
             };
             self.write(set).await
         })
@@ -64,7 +68,7 @@ impl OptOuts for Sqlite {
                     .execute((account, channel.0, &address, &sender))?;
                     start_again(tx, account, hash.as_ref(), &sender)?;
                 }
-                Ok(())
+                decided(tx, account, channel, &address)
             };
             self.write(set).await
         })
@@ -144,9 +148,176 @@ impl OptOuts for Sqlite {
         self.stops.get().cloned()
     }
 
+    fn put_opt_outs<'a>(
+        &'a self,
+        account: &'a str,
+        stops: Vec<(ChannelNumber, String)>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let account = account.to_owned();
+        let put = move |tx: &Tx<'_>| {
+            let account = tx.account(&account)?;
+            let mut insert = tx.prepare_cached(
+                "INSERT OR IGNORE INTO opt_outs (account, channel, address, at) VALUES (?1, ?2, ?3, ?4)",
+            )?;
+            for (channel, address) in &stops {
+                insert.execute((account, channel.0, address, now.0))?;
+                decided(tx, account, *channel, address)?;
+            }
+            Ok(())
+        };
+        Box::pin(self.write(put))
+    }
+
+    fn stops_of<'a>(
+        &'a self,
+        account: &'a str,
+        addresses: Vec<(ChannelNumber, String)>,
+    ) -> BoxFuture<'a, Result<Vec<OptOut>, StoreError>> {
+        let hasher = self.stop_hasher();
+        let of = account.to_owned();
+        let find = move |connection: &Connection| {
+            let Some(account) = account_no(connection, &of)? else { return Ok(Vec::new()) };
+            let mut found = Vec::new();
+            for (channel, address) in addresses {
+                for form in stored_forms(&address) {
+                    stops_under(connection, account, channel, (&form, &address), &mut found)?;
+                }
+                if let Some(hash) = hasher.as_ref().map(|hasher| hasher.hash(&of, channel, &address)) {
+                    forgotten_under(connection, account, &hash, (channel, &address), &mut found)?;
+                }
+            }
+            Ok(found)
+        };
+        Box::pin(self.read(find))
+    }
+
+    fn note_perhaps_stop<'a>(
+        &'a self,
+        account: &'a str,
+        perhaps: PerhapsStop,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let account = account.to_owned();
+        let note = move |tx: &Tx<'_>| {
+            let account = tx.account(&account)?;
+            let PerhapsStop { channel, address, sender, text, at, .. } = &perhaps;
+            decided(tx, account, *channel, address)?;
+            tx.prepare_cached(
+                "INSERT INTO perhaps_stops (account, channel, address, sender, text, at) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute((account, channel.0, address, sender, text, at.0))?;
+            tx.prepare_cached(
+                "DELETE FROM perhaps_stops WHERE account = ?1 AND no <= \
+                 (SELECT no FROM perhaps_stops WHERE account = ?1 ORDER BY no DESC LIMIT 1 OFFSET ?2)",
+            )?
+            .execute((account, as_limit(PERHAPS_STOPS_MAX)))?;
+            Ok(())
+        };
+        Box::pin(self.write(note))
+    }
+
+    fn perhaps_stops<'a>(
+        &'a self,
+        account: &'a str,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<PerhapsStop>, StoreError>> {
+        let account = account.to_owned();
+        let list = move |connection: &Connection| {
+            let Some(account) = account_no(connection, &account)? else { return Ok(Vec::new()) };
+            let mut select = connection.prepare_cached(
+                "SELECT no, channel, address, sender, text, at FROM perhaps_stops \
+                 WHERE account = ?1 AND no > ?2 ORDER BY no LIMIT ?3",
+            )?;
+            let rows = select.query_map((account, as_i64(after), as_limit(limit)), perhaps_of)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        };
+        Box::pin(self.read(list))
+    }
+
+    fn remove_perhaps_stop<'a>(
+        &'a self,
+        account: &'a str,
+        no: u64,
+    ) -> BoxFuture<'a, Result<Option<PerhapsStop>, StoreError>> {
+        let account = account.to_owned();
+        let remove = move |tx: &Tx<'_>| {
+            let account = tx.account(&account)?;
+            let mut delete = tx.prepare_cached(
+                "DELETE FROM perhaps_stops WHERE account = ?1 AND no = ?2 \
+                 RETURNING no, channel, address, sender, text, at",
+            )?;
+            Ok(delete.query_row((account, as_i64(no)), perhaps_of).optional()?)
+        };
+        Box::pin(self.write(remove))
+    }
+
     fn opt_out_set<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<OptOutSet, StoreError>> {
         Box::pin(crate::stops::set_of(self, account))
     }
+}
+
+fn perhaps_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<PerhapsStop> {
+    Ok(PerhapsStop {
+        no: as_u64(row.get(0)?),
+        channel: ChannelNumber(row.get(1)?),
+        address: row.get(2)?,
+        sender: row.get(3)?,
+        text: row.get(4)?,
+        at: Timestamp(row.get(5)?),
+    })
+}
+
+/// A clear word of theirs, or a person's decision, ends the question whether earlier ones were a stop.
+pub(super) fn decided(
+    tx: &Tx<'_>,
+    account: i64,
+    channel: ChannelNumber,
+    address: &str,
+) -> Result<(), StoreError> {
+    tx.prepare_cached("DELETE FROM perhaps_stops WHERE account = ?1 AND channel = ?2 AND address = ?3")?
+        .execute((account, channel.0, address))?;
+    Ok(())
+}
+
+/// Adds the stops stored under a form of an address.
+fn stops_under(
+    connection: &Connection,
+    account: i64,
+    channel: ChannelNumber,
+    (form, address): (&str, &str),
+    found: &mut Vec<OptOut>,
+) -> Result<(), StoreError> {
+    let mut select = connection.prepare_cached(
+        "SELECT NULL, at FROM opt_outs WHERE account = ?1 AND channel = ?2 AND address = ?3 \
+         UNION ALL SELECT sender, at FROM sender_opt_outs WHERE account = ?1 AND channel = ?2 AND address = ?3",
+    )?;
+    let mut rows = select.query((account, channel.0, form))?;
+    while let Some(row) = rows.next()? {
+        let (sender, at) = (row.get(0)?, Timestamp(row.get(1)?));
+        found.push(OptOut { channel, address: address.to_owned(), sender, at });
+    }
+    Ok(())
+}
+
+/// Adds the stops that are known by the hash of an address alone.
+fn forgotten_under(
+    connection: &Connection,
+    account: i64,
+    hash: &StopHash,
+    (channel, address): (ChannelNumber, &str),
+    found: &mut Vec<OptOut>,
+) -> Result<(), StoreError> {
+    let mut select = connection
+        .prepare_cached("SELECT sender, at FROM forgotten_opt_outs WHERE account = ?1 AND hash = ?2")?;
+    let mut rows = select.query((account, hash))?;
+    while let Some(row) = rows.next()? {
+        let sender: String = row.get(0)?;
+        let (sender, at) = ((!sender.is_empty()).then_some(sender), Timestamp(row.get(1)?));
+        found.push(OptOut { channel, address: address.to_owned(), sender, at });
+    }
+    Ok(())
 }
 
 /// Who was forgotten after a stop wants messages again.

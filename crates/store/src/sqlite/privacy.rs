@@ -202,6 +202,7 @@ fn forget_stop(tx: &Tx<'_>, account: i64, stop: &StopOf) -> Result<(), StoreErro
     let mut remember = tx.prepare_cached(
         "INSERT OR IGNORE INTO forgotten_opt_outs (account, hash, sender, at) VALUES (?1, ?2, ?3, ?4)",
     )?;
+    super::opt_outs::decided(tx, account, stop.channel, &stop.address)?;
     let of = (account, stop.channel.0, &stop.address);
     let all: Option<i64> = tx
         .prepare_cached(

@@ -7,7 +7,6 @@ mod settle;
 mod tests;
 
 use super::EMERGENCY_WAITS;
-use ledger::batch::account_hash;
 use ledger::request::{Destination, MessageKey, ServiceContext, result};
 use ledger::shard_threads::once;
 use ledger::{Batch, KeyKind, Kind, Ledger, NewRequest, PackedKey, Refused};
@@ -89,7 +88,7 @@ impl MessageCharging {
     }
 
     fn payer(&self, octets: Vec<u8>) -> Payer {
-        let (packed, hash) = account_hash(self.ledger.key(), KeyKind::Name, &octets);
+        let (packed, hash) = self.ledger.account_hash(KeyKind::Name, &octets);
         Payer { octets, packed, hash, shard: self.ledger.shard_of(hash) }
     }
 
@@ -158,7 +157,6 @@ impl Payer {
             account: &self.octets,
             session: [0, 0],
             number: 0,
-            origin: [0, 0],
             context,
             class: 0,
             destination,

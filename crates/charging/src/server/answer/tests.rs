@@ -109,6 +109,7 @@ proptest! {
                 session: &session,
                 proxies: if case.has_proxy { &proxies } else { &[] },
                 whole: &[],
+                ids: &[],
             };
             let (mut kept, mut anew) = (vec![1, 2], vec![1, 2]);
             credit(&mut kept, &identity, &mut tails, &context, &case.answer, &case.services);
@@ -140,6 +141,7 @@ fn a_session_that_others_know_too_is_said_to_go_on_there() {
                 session: &session,
                 proxies: &[],
                 whole: &[],
+                ids: &[],
             };
             let mut octets = Vec::new();
             write(&mut octets, &identity, &context, &Answer { result, ..Answer::default() }, &[]);

@@ -1,5 +1,6 @@
 use super::super::read::{Reading, RequestReader};
 use super::*;
+use diameter::check::{Origin, Strictness};
 use diameter::dictionary::{application, command};
 use diameter::header::CommandFlags;
 use diameter::write::Writer;
@@ -9,7 +10,7 @@ use proptest::prelude::*;
 const KEY: HashKey = HashKey([5, 6]);
 
 fn reader() -> RequestReader {
-    RequestReader::new(KEY, "ocs.example", "example")
+    RequestReader::new(KEY, &Origin { host: "ocs.example", realm: "example" }, Strictness::Strict)
 }
 
 /// All that can be seen of a reading, and the context that is kept.
