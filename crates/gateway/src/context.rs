@@ -13,10 +13,12 @@ use records::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
+use crate::callback_urls::CallbackUrls;
 use crate::cluster::Cluster;
 use crate::documents::AlertDocuments;
 use crate::funds::Funds;
 use crate::journal::recovery::Recovery;
+use crate::line::LineSessions;
 use crate::route_loop::{Changed, RouteSettings, SettingsChange};
 
 /// The consumer group of all gateways on the topics of segments.
@@ -56,8 +58,13 @@ pub struct GatewayContext {
     /// Whom to call for others than the operator; a reload may store another policy here. Public addresses
     /// by default.
     pub outbound: Arc<ArcSwap<OutboundPolicy>>,
+    /// Makes the URLs by which endpoints and carriers report back; nothing by default: there are none.
+    pub callback_urls: Option<Arc<dyn CallbackUrls>>,
     /// Signs what comes back by itself: addresses that replies go to. Empty by default.
     pub signing_key: Arc<[u8]>,
+    /// Sessions of the line protocol that are open in this process: the topic door enters them. None by
+    /// default.
+    pub lines: Arc<LineSessions>,
     /// What earlier processes left half done, found once for all routes.
     pub(crate) recovery: Arc<Recovery>,
 }
@@ -77,7 +84,9 @@ impl GatewayContext {
             funds: None,
             documents: None,
             outbound: Arc::default(),
+            callback_urls: None,
             signing_key: Arc::default(),
+            lines: Arc::default(),
             recovery,
         }
     }

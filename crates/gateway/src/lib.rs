@@ -10,8 +10,11 @@
 //! - [`cluster`]: gateways of several processes: claims of segments, shares of rates.
 //! - [`funds`]: reserves money before anything is written. [`documents`]: CAP and attachments of an alert.
 //! - [`sms`]: SMPP. [`mail`]: SMTP. [`topic`]: text topics. [`edge`]: files for sites, by paced UDP.
-//!   [`notice`]: callbacks, by HTTP.
+//!   [`pager`]: SNPP, and SMTP to paging carriers. [`webhook`]: devices and systems, by HTTP. [`mqtt`]:
+//!   devices at a broker. [`im`]: Matrix and Telegram. [`line`]: sessions at the topic door. [`notice`]:
+//!   callbacks, by HTTP.
 
+mod callback_urls;
 pub mod cluster;
 #[cfg(test)]
 mod conformance;
@@ -19,6 +22,7 @@ pub mod context;
 pub mod dispatcher;
 pub mod documents;
 pub mod funds;
+mod http_calls;
 pub mod journal;
 pub mod notice;
 pub mod registry;
@@ -44,8 +48,14 @@ gateways! {
     topic::TopicGateway,
     edge::EdgeGateway,
     file::FileGateway,
+    pager::PagerGateway,
+    webhook::WebhookGateway,
+    mqtt::MqttGateway,
+    im::ImGateway,
+    line::LineGateway,
 }
 
+pub use callback_urls::CallbackUrls;
 pub use context::{Behind, Clock, GatewayContext, RouteProblem, RunningGateway, Stop, WriteObserver};
 pub use documents::{AlertDocuments, AttachedFile, DocumentSet, NoDocuments};
 pub use funds::Funds;

@@ -17,7 +17,6 @@ use settings::{AnySection, Section, SectionType};
 #[cfg(test)]
 use crate::conformance::FarEnd;
 use crate::context::{GatewayContext, RouteProblem, RunningGateway};
-use crate::dispatcher::ChannelEncoder;
 use crate::route_keys::RouteKeys;
 use crate::route_loop::{self, Changed, RouteSessions, RouteSettings};
 use crate::surroundings::Surroundings;
@@ -46,6 +45,25 @@ pub(crate) trait ChannelGateway: Send + Sync + 'static {
     /// An example of the address that its routes connect to; nothing: they have neither `address` nor `sim`.
     const ADDRESS: Option<&'static str> = None;
 
+    /// There is a simulator for routes of this kind: `sim = true` is understood.
+    const HAS_SIMULATOR: bool = Self::ADDRESS.is_some();
+
+    /// A route with these keys must have an `address`, where it is not simulated.
+    fn needs_address(_keys: &Self::Keys) -> bool {
+        Self::ADDRESS.is_some()
+    }
+
+    /// The network tells what becomes of messages of a route with these keys: the default of `receipts`.
+    fn receipts(_keys: &Self::Keys) -> bool {
+        channels::traits(Self::CHANNEL).receipts
+    }
+
+    /// The beginnings of the addresses that a route with these keys takes, where its `prefixes` name none;
+    /// empty: all.
+    fn prefixes(_keys: &Self::Keys) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The settings of a route with these keys.
     ///
     /// # Errors
@@ -64,6 +82,12 @@ pub(crate) trait ChannelGateway: Send + Sync + 'static {
     /// Starts the far end of the conformance checks.
     #[cfg(test)]
     fn far_end() -> BoxFuture<'static, Box<dyn FarEnd>>;
+
+    /// Starts those of its other protocols, where it has several.
+    #[cfg(test)]
+    fn more_far_ends() -> Vec<BoxFuture<'static, Box<dyn FarEnd>>> {
+        Vec::new()
+    }
 
     /// The cost of one message of the route's rate, at least 1: its parts.
     fn units(_settings: &SettingsOf<Self>, _body: &Body) -> u32 {
@@ -89,6 +113,19 @@ pub trait Gateway: Send + Sync {
 
     /// An example of the address that its routes connect to; nothing: they have neither `address` nor `sim`.
     fn address(&self) -> Option<&'static str>;
+
+    /// There is a simulator for routes of this kind: `sim = true` is understood.
+    fn has_simulator(&self) -> bool;
+
+    /// A route with these keys must have an `address`, where it is not simulated.
+    fn needs_address(&self, keys: &AnySection) -> bool;
+
+    /// The network tells what becomes of messages of a route with these keys: the default of `receipts`.
+    fn receipts(&self, keys: &AnySection) -> bool;
+
+    /// The beginnings of the addresses that a route with these keys takes, where its `prefixes` name none;
+    /// empty: all.
+    fn prefixes(&self, keys: &AnySection) -> &'static [&'static str];
 
     /// The settings of a route with these keys; `keys` are of the type of [`Gateway::keys`].
     ///
@@ -136,9 +173,9 @@ pub trait Gateway: Send + Sync {
         options: SimulatorOptions,
     ) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>>;
 
-    /// Starts the far end of the conformance checks.
+    /// Starts the far ends of the conformance checks, one a protocol.
     #[cfg(test)]
-    fn far_end(&self) -> BoxFuture<'static, Box<dyn FarEnd>>;
+    fn far_ends(&self) -> Vec<BoxFuture<'static, Box<dyn FarEnd>>>;
 }
 
 /// The people and the way back of a simulator.
@@ -174,6 +211,22 @@ impl<G: ChannelGateway> Gateway for G {
         G::ADDRESS
     }
 
+    fn has_simulator(&self) -> bool {
+        G::HAS_SIMULATOR
+    }
+
+    fn needs_address(&self, keys: &AnySection) -> bool {
+        keys.get::<G::Keys>().map_or(G::ADDRESS.is_some(), G::needs_address)
+    }
+
+    fn receipts(&self, keys: &AnySection) -> bool {
+        keys.get::<G::Keys>().map_or(channels::traits(G::CHANNEL).receipts, G::receipts)
+    }
+
+    fn prefixes(&self, keys: &AnySection) -> &'static [&'static str] {
+        keys.get::<G::Keys>().map_or(&[], G::prefixes)
+    }
+
     fn settings(
         &self,
         common: &RouteKeys,
@@ -197,9 +250,6 @@ impl<G: ChannelGateway> Gateway for G {
         simulator: Option<&str>,
         context: &GatewayContext,
     ) -> Result<RunningGateway, Vec<RouteProblem>> {
-        // What recovery does, and what the channel says of itself.
-        let repeatable = channels::traits(G::CHANNEL).repeatable;
-        debug_assert_eq!(repeatable, <<G::Sessions as RouteSessions>::Encoder as ChannelEncoder>::REPEATABLE);
         let settings = settings_of::<G>(route, simulator)?;
         route_loop::start::<G::Sessions>(settings, context)
     }
@@ -232,8 +282,8 @@ impl<G: ChannelGateway> Gateway for G {
     }
 
     #[cfg(test)]
-    fn far_end(&self) -> BoxFuture<'static, Box<dyn FarEnd>> {
-        G::far_end()
+    fn far_ends(&self) -> Vec<BoxFuture<'static, Box<dyn FarEnd>>> {
+        std::iter::once(G::far_end()).chain(G::more_far_ends()).collect()
     }
 }
 

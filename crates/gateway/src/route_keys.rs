@@ -27,7 +27,8 @@ section! {
         /// Messages per second over all sessions (SMS: parts; edge sites: pushes begun); 0 is unlimited.
         #[manual(example = 5.0)]
         rate: f64 = 0.0,
-        /// Prefixes of the addresses that the route takes; for SMS such as `"+46"`. None: all.
+        /// Prefixes of the addresses that the route takes; for SMS such as `"+46"`. None: all (of channel
+        /// `im`: those of its network).
         #[manual(example = ["+46", "+47"])]
         prefixes: Vec<String> = Vec::new(),
         /// Senders whose messages it takes. None: all.
@@ -47,7 +48,7 @@ section! {
         #[manual(default = "the alert's own end; 10m of an edge route", example = "24h")]
         validity: Option<Duration> = None,
         /// Whether the network sends receipts. If not, no delivery waits for one.
-        #[manual(default = "as networks of the channel do: true for sms and edge", example = true)]
+        #[manual(default = "as networks of the channel do: true for sms, edge, and im by Matrix", example = true)]
         receipts: Option<bool> = None,
     }
 }

@@ -108,7 +108,11 @@ impl Claims {
                 Outcome::Claim(claim) => self.claimed(index, claim),
                 Outcome::Intent(intent) => self.intended(intent, by),
                 Outcome::Attempt { of, result, .. } => self.ended(of, result),
-                Outcome::Receipt(_) | Outcome::Inbound(_) | Outcome::Answer { .. } => {}
+                Outcome::Receipt(_)
+                | Outcome::CarrierReceipt(_)
+                | Outcome::Inbound(_)
+                | Outcome::Reply(_)
+                | Outcome::Answer { .. } => {}
             }
         }
         self.void.clear();

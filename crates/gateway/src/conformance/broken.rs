@@ -143,7 +143,9 @@ struct MemoryEncoder;
 
 impl ChannelEncoder for MemoryEncoder {
     type Prepared = ();
-    const REPEATABLE: bool = true;
+    fn repeatable(&self) -> bool {
+        true
+    }
 
     fn prepare(&self, _: &Segment) {}
 

@@ -145,7 +145,7 @@ pub(super) fn kill_leaves_nobody_out<'a>(gateway: &'a dyn Gateway, far_end: &'a 
         let ground = ground.killed(far_end);
         let running = start(gateway, far_end, 0.0, &ground.context)?;
         let ended = ground.until_ended(persons as usize).await?;
-        let repeatable = channels::traits(gateway.channel()).repeatable;
+        let repeatable = far_end.repeatable(channels::traits(gateway.channel()).repeatable);
         let mut again = Vec::new();
         for ((person, _), result) in &ended {
             match result {

@@ -61,6 +61,11 @@ pub trait FarEnd: Send + Sync {
     /// Ends all connections; false where there are none.
     fn cut(&self) -> bool;
 
+    /// A message that is sent to it again leaves no second copy: what the route's encoder must claim.
+    fn repeatable(&self, of_channel: bool) -> bool {
+        of_channel
+    }
+
     /// All messages that arrived, in their order.
     fn arrived(&self) -> Vec<Message>;
 }
@@ -70,8 +75,10 @@ type Check = for<'a> fn(&'a dyn Gateway, &'a dyn FarEnd) -> BoxFuture<'a, Result
 
 /// Runs a check on every entry of the registry, all at once, each with a far end of its own.
 async fn every_gateway(check: Check) {
-    let results = join_all(registry::ALL.iter().map(|gateway| async move {
-        let far_end = gateway.far_end().await;
+    let each =
+        registry::ALL.iter().flat_map(|gateway| gateway.far_ends().into_iter().map(move |it| (gateway, it)));
+    let results = join_all(each.map(|(gateway, far_end)| async move {
+        let far_end = far_end.await;
         (gateway.channel(), check(*gateway, &*far_end).await)
     }));
     let wrong: Vec<String> = results

@@ -166,6 +166,8 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         queue.money_came(&leased);
         let gave_back = |entry: &Entry| earlier.gave_back(&leased.segment, entry);
         queue.admit(&self.encoder, Arc::clone(&leased), &progress, gave_back, now);
+        drop(state);
+        self.signal();
     }
 }
 

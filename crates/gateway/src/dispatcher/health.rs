@@ -23,6 +23,15 @@ pub(super) struct Health {
     told: Option<(RouteHealth, Instant)>,
 }
 
+/// A word of a route for people, which counts in one state of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RouteRemark<'a> {
+    /// Why it is down.
+    WhileDown(&'a str),
+    /// Trouble with a part of what it does. An empty word takes it back.
+    WhileUp(&'a str),
+}
+
 impl Health {
     /// `rests`: it connects when there is work, and counts as up until that fails.
     pub(super) fn new(rate: f64, rests: bool, now: Timestamp, instant: Instant) -> Health {
@@ -73,14 +82,18 @@ impl Health {
         if self.resting {
             self.down(now, instant, why);
         } else {
-            self.remark(why);
+            self.remark(RouteRemark::WhileDown(why));
         }
     }
 
-    /// Another word for its being down.
-    pub(super) fn remark(&mut self, why: &str) {
-        if self.sessions == 0 && !self.resting {
-            why.clone_into(&mut self.note);
+    /// A word for people, in the state that it is for.
+    pub(super) fn remark(&mut self, remark: RouteRemark<'_>) {
+        match remark {
+            RouteRemark::WhileDown(why) if self.sessions == 0 && !self.resting => {
+                why.clone_into(&mut self.note)
+            }
+            RouteRemark::WhileUp(why) if self.sessions > 0 => why.clone_into(&mut self.note),
+            RouteRemark::WhileDown(_) | RouteRemark::WhileUp(_) => {}
         }
     }
 

@@ -12,10 +12,19 @@ pub trait ChannelEncoder: Send + Sync + 'static {
     /// What is made of a segment once, so that it is not made for each entry: encoded bodies.
     type Prepared: Send + Sync + 'static;
 
-    /// Writing an entry again leaves no second copy: whoever gets it knows it for the same. What a crash
-    /// leaves without an outcome is then said to be not tried, and is planned again at once. Of any other
-    /// nobody knows, and the alert's `on_unknown` decides.
-    const REPEATABLE: bool = false;
+    /// Writing an entry again by this route leaves no second copy: whoever gets it knows it for the same.
+    /// What a crash leaves without an outcome is then said to be not tried, and is planned again at once. Of
+    /// any other nobody knows, and the alert's `on_unknown` decides. Never more than the channel's traits
+    /// say.
+    fn repeatable(&self) -> bool {
+        false
+    }
+
+    /// The far end of this route can be asked what became of an entry: what a crash leaves without an outcome
+    /// is [asked for](crate::dispatcher::Questions) before anybody calls it unknown.
+    fn askable(&self) -> bool {
+        false
+    }
 
     /// Makes it.
     fn prepare(&self, segment: &Segment) -> Self::Prepared;

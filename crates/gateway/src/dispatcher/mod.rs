@@ -10,7 +10,7 @@
 //! Invariants worth naming:
 //! - Nothing is handed out before its intent is durable; a slot is free only when an outcome is durable with
 //!   it. So a crash leaves at most `slots` units unknown, and slots are sessions x window. Of a channel whose
-//!   writes can be [repeated](ChannelEncoder::REPEATABLE) it leaves none: they are given back.
+//!   writes can be [repeated](ChannelEncoder::repeatable) it leaves none: they are given back.
 //! - Entries of a segment are intended in their order, so that after a crash the highest intended place tells
 //!   all.
 //! - Nothing is intended that cannot be written: no session can send, or the limit gives no credit yet. So a
@@ -26,6 +26,7 @@ mod leased_segment;
 mod meter;
 mod outbox;
 mod outcome_appender;
+mod questions;
 mod route_limit;
 mod segment_consumer;
 mod segment_topics;
@@ -41,7 +42,9 @@ use pace::share::Need;
 use records::{AttemptResult, AttemptResultRef, Lane, NotTried, Outcome, Timestamp};
 use tokio::sync::Notify;
 
+pub use health::RouteRemark;
 pub use leased_segment::{ChannelEncoder, Job, LeasedSegment};
+pub use questions::Questions;
 pub(crate) use route_limit::{RateHolder, RouteLimit, begin_sharing};
 
 use crate::GatewayContext;
@@ -417,9 +420,9 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         self.consumer.notify_one();
     }
 
-    /// Another word for the route's being down, while it is.
-    pub fn remark(&self, why: &str) {
-        self.state().health.remark(why);
+    /// A word for people, in the state that it is for.
+    pub fn remark(&self, remark: RouteRemark<'_>) {
+        self.state().health.remark(remark);
         self.consumer.notify_one();
     }
 

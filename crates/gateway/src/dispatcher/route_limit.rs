@@ -3,10 +3,10 @@
 
 use super::{ChannelEncoder, RouteDispatcher};
 use crate::cluster::{RateShareView, Share, SharedLimiter, rate_here};
-use pace::Limiter;
 use pace::share::Need;
+use pace::{Aimd, Limiter};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Holds a route's limit. The route loop shares the rate of whatever holds it over the processes that have
 /// the route.
@@ -49,7 +49,14 @@ pub(crate) fn begin_sharing<C: ChannelEncoder>(
     dispatcher.set_share(&limit.view(Instant::now()));
 }
 
-/// The limit of a channel whose peers never ask for less: asked before every write and told after it.
+/// A slowed route's way back is looked at so often.
+const RECOVER_EVERY: Duration = Duration::from_millis(250);
+
+/// Units per second from which an unlimited route is slowed down before its first second was measured.
+const UNMEASURED_RATE: f64 = 20.0;
+
+/// The limit of a channel that counts units one by one: asked before every write and told after it. A peer
+/// that refuses for now slows it down, and it comes back by itself.
 pub(crate) struct RouteLimit<C: ChannelEncoder> {
     dispatcher: Arc<RouteDispatcher<C>>,
     state: Mutex<RouteLimitState>,
@@ -61,6 +68,40 @@ struct RouteLimitState {
     agreed: f64,
     /// This process's part, where there are others.
     shared: SharedLimiter,
+    /// The rate while the peer refuses for now.
+    aimd: Aimd,
+    /// When the way back was looked at.
+    looked: Instant,
+    meter: WriteMeter,
+}
+
+/// Units written in the second at hand, and in the one before.
+struct WriteMeter {
+    from: Instant,
+    count: usize,
+    last: f64,
+}
+
+impl WriteMeter {
+    /// Units per second of late, as if all of the route were here; 0 where nothing is known: then the agreed
+    /// rate is what is slowed down, and of an unlimited route a rate that one refusal at its start does not
+    /// ruin.
+    fn measured(&self, agreed: f64, share: f64) -> f64 {
+        let measured = match (self.last > 0.0, agreed > 0.0) {
+            (true, _) => self.last.max(self.count as f64),
+            (false, true) => 0.0,
+            (false, false) => (self.count as f64).max(UNMEASURED_RATE),
+        };
+        if share > 0.0 { measured / share } else { measured }
+    }
+
+    fn wrote(&mut self, units: usize, now: Instant) {
+        self.count += units;
+        let elapsed = now.saturating_duration_since(self.from).as_secs_f64();
+        if elapsed >= 1.0 {
+            *self = WriteMeter { from: now, count: 0, last: self.count as f64 / elapsed };
+        }
+    }
 }
 
 impl<C: ChannelEncoder> RouteLimit<C> {
@@ -72,7 +113,10 @@ impl<C: ChannelEncoder> RouteLimit<C> {
         if let Some(at) = limiter.next(now) {
             dispatcher.begin_at(at);
         }
-        let state = Mutex::new(RouteLimitState { limiter, agreed, shared: SharedLimiter::default() });
+        let shared = SharedLimiter::default();
+        let (aimd, meter) = (Aimd::new(agreed), WriteMeter { from: now, count: 0, last: 0.0 });
+        let state = RouteLimitState { limiter, agreed, shared, aimd, looked: now, meter };
+        let state = Mutex::new(state);
         Arc::new(RouteLimit { dispatcher: Arc::clone(dispatcher), state })
     }
 
@@ -80,9 +124,16 @@ impl<C: ChannelEncoder> RouteLimit<C> {
     /// [`unused`](RouteLimit::unused).
     pub(crate) fn grant(&self, now: Instant) -> bool {
         let mut state = self.state();
-        let RouteLimitState { limiter, shared, agreed } = &mut *state;
+        state.recover(now);
+        let RouteLimitState { limiter, shared, agreed, .. } = &mut *state;
         shared.keep(limiter, *agreed, now);
         limiter.grant(now, 1) == 1
+    }
+
+    /// The peer refused one for now: `all` where it is the peer itself that has to recover, else one
+    /// recipient's mailbox, which is a smaller sign. Gives the new rate.
+    pub(crate) fn refused_for_now(&self, all: bool, now: Instant) -> f64 {
+        self.state().refused_for_now(all, now)
     }
 
     /// One that was granted is surely not written.
@@ -98,7 +149,10 @@ impl<C: ChannelEncoder> RouteLimit<C> {
 
     /// So many were written between two instants.
     pub(crate) fn wrote(&self, units: usize, before: Instant, after: Instant) {
-        self.state().limiter.wrote(after, units);
+        let mut state = self.state();
+        state.limiter.wrote(after, units);
+        state.meter.wrote(units, after);
+        drop(state);
         if let Some(observer) = self.dispatcher.context.write_observer.as_ref().filter(|_| units > 0) {
             observer(&self.dispatcher.route, units, before, after);
         }
@@ -106,6 +160,30 @@ impl<C: ChannelEncoder> RouteLimit<C> {
 
     fn state(&self) -> MutexGuard<'_, RouteLimitState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RouteLimitState {
+    fn refused_for_now(&mut self, all: bool, now: Instant) -> f64 {
+        let measured = self.meter.measured(self.agreed, self.limiter.share());
+        let rate = match all {
+            true => self.aimd.throttled(now, measured),
+            false => self.aimd.strained(now, measured),
+        };
+        self.limiter.learn(rate, now);
+        rate_here(&self.limiter)
+    }
+
+    /// Takes the next step back to the agreed rate, if one is due.
+    fn recover(&mut self, now: Instant) {
+        if now.saturating_duration_since(self.looked) < RECOVER_EVERY {
+            return;
+        }
+        self.looked = now;
+        let rate = self.aimd.rate(now);
+        if rate != self.limiter.whole_rate() {
+            self.limiter.learn(rate, now);
+        }
     }
 }
 
@@ -118,7 +196,7 @@ impl<C: ChannelEncoder> RateHolder for RouteLimit<C> {
 
     fn view(&self, now: Instant) -> RateShareView {
         let mut state = self.state();
-        let RouteLimitState { limiter, shared, agreed } = &mut *state;
+        let RouteLimitState { limiter, shared, agreed, .. } = &mut *state;
         shared.outlook(limiter, *agreed, now)
     }
 
@@ -127,11 +205,42 @@ impl<C: ChannelEncoder> RateHolder for RouteLimit<C> {
         let mut state = self.state();
         state.agreed = agreed;
         state.shared.set_rate(agreed);
-        state.limiter.set_rate(agreed, now);
+        state.aimd.set_configured(agreed, now);
+        let rate = state.aimd.rate(now);
+        state.limiter.set_rate(rate, now);
         rate_here(&state.limiter)
     }
 
     fn has_work(&self) -> bool {
         self.dispatcher.has_work()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(agreed: f64, now: Instant) -> RouteLimitState {
+        let (limiter, shared) = (Limiter::new(agreed, now), SharedLimiter::default());
+        let (aimd, meter) = (Aimd::new(agreed), WriteMeter { from: now, count: 0, last: 0.0 });
+        RouteLimitState { limiter, agreed, shared, aimd, looked: now, meter }
+    }
+
+    #[test]
+    fn a_peer_that_refuses_for_now_slows_the_route_which_comes_back_by_itself() {
+        let start = Instant::now();
+        for (agreed, all, slowed) in
+            [(100.0, true, 50.0), (100.0, false, 80.0), (0.0, true, 10.0), (0.0, false, 16.0)]
+        {
+            let mut limit = limit(agreed, start);
+            assert_eq!(limit.refused_for_now(all, start), slowed, "{agreed} {all}");
+            // What comes within a second belongs to the same overload.
+            let soon = start + Duration::from_millis(500);
+            assert!(limit.refused_for_now(all, soon) >= slowed, "{agreed} {all}");
+            limit.recover(start + Duration::from_secs(1));
+            assert!(limit.limiter.whole_rate() > slowed, "{agreed} {all}");
+            limit.recover(start + Duration::from_secs(60));
+            assert_eq!(limit.limiter.whole_rate(), agreed, "{agreed} {all}");
+        }
     }
 }

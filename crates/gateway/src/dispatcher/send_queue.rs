@@ -55,11 +55,13 @@ pub(super) struct SendQueue<P> {
     ahead: u32,
     /// The same before the slots bounded it.
     wanted_ahead: u32,
-    out: u32,
+    pub(super) out: u32,
     /// By lane.
     ready_units: [u32; 3],
     hands: [VecDeque<HeldSegment<P>>; 3],
     ready: [VecDeque<Job<P>>; 3],
+    /// What an earlier process perhaps wrote, and the far end knows.
+    pub(super) questions: VecDeque<Job<P>>,
     /// Everything whose lease we have; where there are other processes, whether we still do.
     leased: BTreeMap<(Lane, u64), Option<Arc<SegmentLease>>>,
     /// Entries of segments that wait for money, by lane.
@@ -124,6 +126,7 @@ impl<P> SendQueue<P> {
             ready_units: [0; 3],
             hands: Default::default(),
             ready: Default::default(),
+            questions: VecDeque::new(),
             leased: BTreeMap::new(),
             unpaid: [0; 3],
             done: Vec::new(),
@@ -143,7 +146,9 @@ impl<P> SendQueue<P> {
 
     /// Something waits to be intended or written.
     pub(super) fn has_work(&self) -> bool {
-        self.hands.iter().any(|hands| !hands.is_empty()) || self.has_ready(Lane::Routine)
+        self.hands.iter().any(|hands| !hands.is_empty())
+            || self.has_ready(Lane::Routine)
+            || !self.questions.is_empty()
     }
 
     pub(super) fn ahead(&self) -> u32 {
@@ -260,7 +265,7 @@ impl<P> SendQueue<P> {
     }
 
     /// Of what was intended and has no outcome nobody knows whether it was written. Where that does not
-    /// matter it is planned again.
+    /// matter it is planned again; where the far end knows it will be asked.
     fn note_interrupted<C: ChannelEncoder<Prepared = P>>(
         &mut self,
         encoder: &C,
@@ -272,8 +277,13 @@ impl<P> SendQueue<P> {
             let Some(entry) = leased.segment.entries.get(place as usize) else { continue };
             let units = encoder.units(&leased.segment, &leased.prepared, entry).max(1);
             let job = Job { leased: Arc::clone(leased), place, units };
-            if let Some(why) = repeated::<C>(&job, now) {
+            if let Some(why) = repeated(encoder, &job, now) {
                 self.note_again(job.whole(), leased, now, AttemptResultRef::NotTried { why });
+                continue;
+            }
+            if encoder.askable() {
+                leased.opened(u32::from(units));
+                self.questions.push_back(job);
                 continue;
             }
             for part in (1..=units).filter(|part| !seen.has(*part)) {
@@ -469,6 +479,7 @@ impl<P> SendQueue<P> {
                 }
             }
         }
+        self.questions.retain(|job| !has(&job.leased));
         self.unclaimed[0].retain(|leased| !has(leased));
         self.leased.retain(|place, _| !lost.contains(place));
         lost.into_iter().collect()
@@ -514,6 +525,7 @@ impl<P> SendQueue<P> {
     /// Lets go of all segments that are not over, without a word: they go on elsewhere from where they are.
     pub(super) fn let_go(&mut self) -> Vec<(Lane, u64)> {
         self.hands.iter_mut().for_each(VecDeque::clear);
+        self.questions.clear();
         self.unclaimed.iter_mut().for_each(Vec::clear);
         let leased = std::mem::take(&mut self.leased).into_iter();
         let ours = |segment_lease: &Option<Arc<SegmentLease>>| {
@@ -653,9 +665,9 @@ const LOST_IN_CRASH: &str = "perhaps written before the gateway was interrupted"
 
 /// Why something that was interrupted is given back instead of told as unknown: writing it again is no harm,
 /// and it will be. What will not be may have arrived, so that nobody knows.
-fn repeated<C: ChannelEncoder>(job: &Job<C::Prepared>, now: Timestamp) -> Option<NotTried> {
+fn repeated<C: ChannelEncoder>(encoder: &C, job: &Job<C::Prepared>, now: Timestamp) -> Option<NotTried> {
     match refusal_of(job, now) {
-        _ if !C::REPEATABLE => None,
+        _ if !encoder.repeatable() => None,
         Some(NotTried::Stopped | NotTried::Expired) => None,
         why => Some(why.unwrap_or(NotTried::Closing)),
     }

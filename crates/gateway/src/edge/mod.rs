@@ -63,7 +63,9 @@ impl ChannelEncoder for EdgeEncoder {
 
     /// An archive is the same whenever it is made: a site that has it says so, and one that has a part of it
     /// goes on.
-    const REPEATABLE: bool = true;
+    fn repeatable(&self) -> bool {
+        true
+    }
 
     fn prepare(&self, _segment: &Segment) {}
 

@@ -69,7 +69,8 @@ impl Push {
     /// Makes the archive.
     async fn archive(&self) -> Result<PackedArchive, AttemptResult> {
         let segment = &self.jobs[0].leased.segment;
-        let Some(Body::Content(Content { text, .. })) = segment.body(self.jobs[0].entry()) else {
+        let content = segment.body(self.jobs[0].entry()).and_then(Body::content);
+        let Some(Content { text, .. }) = content else {
             return Err(outcome::refused(true, "edge:body", "the body is not for an edge site"));
         };
         let Some(documents) = &self.context.documents else {

@@ -10,7 +10,7 @@ pub(super) fn id(segment: &Segment, entry: &Entry) -> String {
 
 /// An entry's line with its end; nothing for a body that is no rendered text.
 pub(super) fn line(segment: &Segment, entry: &Entry, at: Timestamp) -> Option<Vec<u8>> {
-    let Some(Body::Content(content)) = segment.body(entry) else { return None };
+    let content = segment.body(entry).and_then(Body::content)?;
     let mut members = Map::new();
     members.insert("id".to_owned(), json!(id(segment, entry)));
     members.insert("at_us".to_owned(), json!(at.0));

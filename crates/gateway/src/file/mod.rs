@@ -72,7 +72,9 @@ pub(crate) struct FileEncoder;
 
 impl ChannelEncoder for FileEncoder {
     type Prepared = ();
-    const REPEATABLE: bool = true;
+    fn repeatable(&self) -> bool {
+        true
+    }
 
     fn prepare(&self, _segment: &Segment) {}
 

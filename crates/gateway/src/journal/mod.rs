@@ -148,8 +148,8 @@ impl OutcomeKind {
     fn of(outcome: &Outcome) -> Option<OutcomeKind> {
         match outcome {
             Outcome::Attempt { result, .. } => Some(OutcomeKind::of_result(result.into())),
-            Outcome::Receipt(_) => Some(OutcomeKind::Receipt),
-            Outcome::Inbound(_) => Some(OutcomeKind::Inbound),
+            Outcome::Receipt(_) | Outcome::CarrierReceipt(_) => Some(OutcomeKind::Receipt),
+            Outcome::Inbound(_) | Outcome::Reply(_) => Some(OutcomeKind::Inbound),
             Outcome::Intent(_) | Outcome::Answer { .. } | Outcome::Claim(_) | Outcome::By { .. } => None,
         }
     }

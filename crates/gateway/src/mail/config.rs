@@ -98,8 +98,19 @@ impl MailRoute {
         TlsClientSettings { ca_file: self.ca_file.clone(), server_name: self.server_name.clone() }
     }
 
+    /// What makes TLS; nothing for a route without it.
+    pub(crate) fn tls_client(&self) -> Result<Option<TlsClient>, RouteProblem> {
+        let problem = |reason: String| RouteProblem { field: "ca_file", reason };
+        match self.tls {
+            TlsMode::None => Ok(None),
+            TlsMode::StartTls | TlsMode::Implicit => {
+                TlsClient::new(&self.tls_settings()).map(Some).map_err(|error| problem(error.to_string()))
+            }
+        }
+    }
+
     /// What its mails have in common.
-    pub(super) fn letterhead(&self, tags: Tags) -> Result<Letterhead, RouteProblem> {
+    pub(crate) fn letterhead(&self, tags: Tags) -> Result<Letterhead, RouteProblem> {
         let (from_name, from) =
             parse_author(&self.from).map_err(|reason| RouteProblem { field: "from", reason })?;
         let message_domain = self.domain.clone().unwrap_or_else(|| from.domain().to_owned());

@@ -2,7 +2,7 @@
 
 use super::config::host_of;
 use super::outcome;
-use super::relay::{MailJob, Relay, RelayPeer};
+use super::relay::{MailComposer, MailJob, Relay, RelayPeer};
 use crate::context::Stop;
 use net::Stream;
 use rustc_hash::FxHashMap;
@@ -31,26 +31,26 @@ const INPUT_OCTETS: usize = 16 * 1024;
 
 /// How a session ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Ending {
+pub(crate) struct Ending {
     /// It was open.
-    pub(super) open: bool,
-    /// Mails that got a verdict of the relay's.
-    pub(super) completed: u64,
-    /// Why it ended, unless in order: after QUIT, or by the relay while there was nothing to do.
-    pub(super) trouble: Option<String>,
+    pub(crate) open: bool,
+    /// Messages that got a verdict of the server's.
+    pub(crate) completed: u64,
+    /// Why it ended, unless in order: after QUIT, or by the server while there was nothing to do.
+    pub(crate) trouble: Option<String>,
 }
 
 /// A session at work.
-pub(super) struct RelayConnection {
-    relay: Arc<Relay>,
+pub(super) struct RelayConnection<E: MailComposer> {
+    relay: Arc<Relay<E>>,
     /// The settings it was connected by.
     peer: Arc<RelayPeer>,
     client: SmtpClient,
     listener: Arc<Notify>,
-    flights: FxHashMap<u64, MailJob>,
+    flights: FxHashMap<u64, MailJob<E>>,
     next_id: u64,
     /// The mail the session was opened for.
-    in_hand: Option<MailJob>,
+    in_hand: Option<MailJob<E>>,
     /// Mails begun since the last complete write, and an instant before the first of them.
     unwritten: usize,
     filled: Option<Instant>,
@@ -68,18 +68,18 @@ pub(super) struct RelayConnection {
     /// Since when nothing could be written.
     stuck: Option<Instant>,
     drain: Option<Instant>,
-    on_open: fn(&Relay),
+    on_open: fn(&Relay<E>),
 }
 
-impl RelayConnection {
+impl<E: MailComposer> RelayConnection<E> {
     /// For a connection just made. `on_open` is called when mails can be sent, unless the route knows that
     /// already.
     pub(super) fn new(
-        relay: &Arc<Relay>,
+        relay: &Arc<Relay<E>>,
         peer: &Arc<RelayPeer>,
-        in_hand: Option<MailJob>,
-        on_open: fn(&Relay),
-    ) -> RelayConnection {
+        in_hand: Option<MailJob<E>>,
+        on_open: fn(&Relay<E>),
+    ) -> RelayConnection<E> {
         let now = Instant::now();
         RelayConnection {
             client: SmtpClient::new(peer.config.options(), now),
@@ -214,7 +214,7 @@ impl RelayConnection {
         self.had_room = has_room;
     }
 
-    fn next_job(&mut self) -> Option<MailJob> {
+    fn next_job(&mut self) -> Option<MailJob<E>> {
         if let Some(job) = self.in_hand.take() {
             match self.relay.dispatcher.refusal(&job) {
                 None => return Some(job),
@@ -224,10 +224,9 @@ impl RelayConnection {
         self.relay.dispatcher.next()
     }
 
-    fn submit(&mut self, job: MailJob, now: Instant) {
-        let (segment, letterhead) = (&job.leased.segment, &self.relay.dispatcher.encoder().letterhead);
-        let id = self.next_id;
-        match letterhead.compose(segment, &job.leased.prepared, job.entry(), id, self.relay.context.now()) {
+    fn submit(&mut self, job: MailJob<E>, now: Instant) {
+        let (id, encoder) = (self.next_id, self.relay.dispatcher.encoder());
+        match encoder.compose(&job, id, self.relay.context.now()) {
             Ok(transaction) => {
                 self.next_id += 1;
                 self.roused |= self.flights.is_empty() && now >= self.busy + IDLE_MIN;

@@ -1,4 +1,5 @@
-//! The HTTP client of notices: it calls what the outbound policy allows, and nothing else.
+//! HTTP client of notices, webhooks and HTTP carriers: it calls what the outbound policy allows, and URLs of
+//! the configuration.
 //!
 //! A host that is an address is judged before the call. A name is judged as part of connecting: the client
 //! has a resolver of its own, which passes on the allowed addresses alone, so what was judged is what is
@@ -6,7 +7,9 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures_util::future::BoxFuture;
@@ -14,20 +17,32 @@ use net::{OutboundPolicy, OutboundRefusal, OutboundTarget, TlsClient, TlsClientS
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Method, RequestBuilder, Url};
 
-use super::NoticeSettings;
 use crate::context::RouteProblem;
 
+/// How a client connects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CallerSettings {
+    /// From connecting to the end of the answer.
+    pub(crate) timeout: Duration,
+    /// For connecting alone.
+    pub(crate) connect_timeout: Duration,
+    /// PEM certificates trusted beside the world's roots.
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Connections to one host that are kept open without a request; nothing: any number.
+    pub(crate) idle_max: Option<usize>,
+}
+
 /// How a name becomes addresses.
-pub(super) type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
+pub(crate) type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
 
 /// By the system's resolver.
-pub(super) fn system_lookup() -> Lookup {
+pub(crate) fn system_lookup() -> Lookup {
     Arc::new(|name| Box::pin(async move { Ok(tokio::net::lookup_host((name.as_str(), 0)).await?.collect()) }))
 }
 
 /// Why there is no call.
 #[derive(Debug)]
-pub(super) enum NoCall {
+pub(crate) enum NoCall {
     /// The address is none, and will not become one.
     NoUrl,
     /// It may be made when the configuration allows it.
@@ -36,8 +51,8 @@ pub(super) enum NoCall {
 
 /// The client. A clone shares connections.
 #[derive(Clone)]
-pub(super) struct NoticeCaller {
-    settings: NoticeSettings,
+pub(crate) struct OutboundCaller {
+    settings: CallerSettings,
     lookup: Lookup,
     policy: Arc<ArcSwap<OutboundPolicy>>,
     /// For hosts that the operator named.
@@ -51,16 +66,16 @@ struct JudgedClient {
     client: reqwest::Client,
 }
 
-impl NoticeCaller {
-    pub(super) fn new(
-        settings: &NoticeSettings,
+impl OutboundCaller {
+    pub(crate) fn new(
+        settings: &CallerSettings,
         policy: Arc<ArcSwap<OutboundPolicy>>,
         lookup: Lookup,
-    ) -> Result<NoticeCaller, Vec<RouteProblem>> {
+    ) -> Result<OutboundCaller, Vec<RouteProblem>> {
         let judged = JudgedClient::new(settings, policy.load_full(), &lookup)?;
-        Ok(NoticeCaller {
+        Ok(OutboundCaller {
             settings: settings.clone(),
-            named: builder(settings)?.build().map_err(|error| problem("notice", &error))?,
+            named: builder(settings)?.build().map_err(|error| problem("ca_file", &error))?,
             judged: Arc::new(ArcSwap::from_pointee(judged)),
             lookup,
             policy,
@@ -68,7 +83,7 @@ impl NoticeCaller {
     }
 
     /// A request for an address, if it may be called.
-    pub(super) fn request(&self, method: Method, url: &str) -> Result<RequestBuilder, NoCall> {
+    pub(crate) fn request(&self, method: Method, url: &str) -> Result<RequestBuilder, NoCall> {
         let url = Url::parse(url).map_err(|_| NoCall::NoUrl)?;
         let policy = self.policy.load();
         match policy.judge(&url) {
@@ -77,6 +92,16 @@ impl NoticeCaller {
             Err(OutboundRefusal::NoUrl) => Err(NoCall::NoUrl),
             Err(refusal) => Err(NoCall::Refused(refusal.to_string())),
         }
+    }
+
+    /// A request for an address that the configuration names: nobody judges it.
+    pub(crate) fn named(&self, method: Method, url: Url) -> RequestBuilder {
+        self.named.request(method, url)
+    }
+
+    /// Whether an address may be called without TLS.
+    pub(crate) fn allows_plain(&self, url: &Url) -> bool {
+        self.policy.load().allows_plain(url)
     }
 
     /// The client of this policy. After a reload it is another one: an open connection was judged by the
@@ -98,17 +123,17 @@ impl NoticeCaller {
 
 impl JudgedClient {
     fn new(
-        settings: &NoticeSettings,
+        settings: &CallerSettings,
         policy: Arc<OutboundPolicy>,
         lookup: &Lookup,
     ) -> Result<JudgedClient, Vec<RouteProblem>> {
         let resolver = JudgedResolver { policy: policy.clone(), lookup: lookup.clone() };
         let client = builder(settings)?.dns_resolver(resolver).build();
-        Ok(JudgedClient { policy, client: client.map_err(|error| problem("notice", &error))? })
+        Ok(JudgedClient { policy, client: client.map_err(|error| problem("ca_file", &error))? })
     }
 }
 
-fn builder(settings: &NoticeSettings) -> Result<reqwest::ClientBuilder, Vec<RouteProblem>> {
+fn builder(settings: &CallerSettings) -> Result<reqwest::ClientBuilder, Vec<RouteProblem>> {
     let trust = TlsClientSettings { ca_file: settings.ca_file.clone(), server_name: None };
     let tls = TlsClient::new(&trust).map_err(|error| problem("ca_file", &error))?;
     Ok(reqwest::Client::builder()
@@ -119,6 +144,7 @@ fn builder(settings: &NoticeSettings) -> Result<reqwest::ClientBuilder, Vec<Rout
         .no_proxy()
         .connect_timeout(settings.connect_timeout)
         .timeout(settings.timeout)
+        .pool_max_idle_per_host(settings.idle_max.unwrap_or(usize::MAX))
         .tcp_nodelay(true)
         .user_agent(concat!("campanile/", env!("CARGO_PKG_VERSION"))))
 }

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::caller::CallerSettings;
 use settings::Secret;
 
 /// How notices are told.
@@ -35,6 +36,18 @@ impl Default for NoticeSettings {
             requests_max: 256,
             drain: Duration::from_secs(5),
             ca_file: None,
+        }
+    }
+}
+
+impl NoticeSettings {
+    /// How its client connects.
+    pub(super) fn caller(&self) -> CallerSettings {
+        CallerSettings {
+            timeout: self.timeout,
+            connect_timeout: self.connect_timeout,
+            ca_file: self.ca_file.clone(),
+            idle_max: None,
         }
     }
 }

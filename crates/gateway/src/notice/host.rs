@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use pace::Backoff;
-use records::{Notice, Redacted};
+use records::{Notice, NoticeVerb, Redacted};
 use reqwest::{Method, Url};
 use tokio::sync::Notify;
 
@@ -234,9 +234,7 @@ async fn fetch(office: &NoticeDispatcher, notice: &Notice) -> HostTurnResult {
         Ok(response) => {
             let status = response.status();
             if status.is_success() || status.is_redirection() {
-                // The connection can be used again only when its answer was read.
-                let _ = read_away(response).await;
-                return HostTurnResult::Over;
+                return fetched(office, notice, response).await;
             }
             match super::line::judge(office, &response) {
                 TryResult::Gone | TryResult::Yes => HostTurnResult::Over,
@@ -256,6 +254,35 @@ async fn fetch(office: &NoticeDispatcher, notice: &Notice) -> HostTurnResult {
                 "the platform could not be reached: the callback is retried"
             );
             HostTurnResult::NotYet { at_least: None, broken: true }
+        }
+    }
+}
+
+/// The platform took it. Its answer may be a reply; if that cannot be handed in, the platform is called
+/// again.
+async fn fetched(office: &NoticeDispatcher, notice: &Notice, response: reqwest::Response) -> HostTurnResult {
+    let NoticeVerb::FetchReply(form) = &notice.verb else {
+        // The connection can be used again only when its answer was read.
+        let _ = read_away(response).await;
+        return HostTurnResult::Over;
+    };
+    let text = match super::reply::text_of(response, &notice.url).await {
+        Ok(text) => text,
+        Err(error) => {
+            tracing::info!(
+                url = %Redacted::Url(&notice.url),
+                why = words(error),
+                "the answer to a callback broke off: the person gets no reply"
+            );
+            None
+        }
+    };
+    let Some(text) = text else { return HostTurnResult::Over };
+    match super::reply::send(office, form, text).await {
+        Ok(()) => HostTurnResult::Over,
+        Err(error) => {
+            tracing::error!(%error, "a reply in the answer to a callback could not be stored: the callback is repeated");
+            HostTurnResult::NotYet { at_least: None, broken: false }
         }
     }
 }

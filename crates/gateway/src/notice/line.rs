@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pace::Backoff;
-use records::{Notice, Redacted};
+use records::{Notice, NoticeVerb, Redacted};
 use reqwest::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use reqwest::{Method, StatusCode};
 
@@ -14,9 +14,9 @@ use super::caller::NoCall;
 use super::sign::seconds;
 use crate::context::Stop;
 
-const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
-const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
-const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
+pub(crate) const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
+pub(crate) const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
+pub(crate) const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 /// An address that is gone is not asked again for so long: notices that come after are as much in vain.
 const GONE_FOR: Duration = Duration::from_secs(3_600);
 
@@ -105,11 +105,15 @@ async fn tell(office: &NoticeDispatcher, notice: &Notice) -> TryResult {
         Err(NoCall::NoUrl) => return TryResult::Gone,
         Err(NoCall::Refused(why)) => return TryResult::NotYet(why, None),
     };
+    let signature = match &notice.verb {
+        NoticeVerb::PostFor(account) => office.signer.of_account(account).sign(&notice.id, now, &notice.body),
+        _ => office.signer.sign(&notice.id, now, &notice.body),
+    };
     let request = request
         .header(CONTENT_TYPE, &notice.content_type)
         .header(WEBHOOK_ID, &notice.id)
         .header(WEBHOOK_TIMESTAMP, now)
-        .header(WEBHOOK_SIGNATURE, office.signer.sign(&notice.id, now, &notice.body))
+        .header(WEBHOOK_SIGNATURE, signature)
         .body(notice.body.clone());
     match request.send().await {
         Ok(response) => judge(office, &response),
@@ -127,13 +131,18 @@ pub(super) fn judge(office: &NoticeDispatcher, response: &reqwest::Response) -> 
     if status == StatusCode::GONE {
         return TryResult::Gone;
     }
-    let after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-    let after = after.map(|seconds| Duration::from_secs(seconds).min(office.settings.retry_max));
+    let after = retry_after(response).map(|after| after.min(office.settings.retry_max));
     TryResult::NotYet(status.to_string(), after)
 }
 
+/// Seconds of Retry-After (RFC 9110, 10.2.3); a date is passed over.
+pub(crate) fn retry_after(response: &reqwest::Response) -> Option<Duration> {
+    let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
 /// The innermost cause says most. The address is not in it: it may have secrets.
-pub(super) fn words(error: reqwest::Error) -> String {
+pub(crate) fn words(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut cause: &dyn std::error::Error = &error;
     while let Some(source) = cause.source() {
@@ -143,6 +152,6 @@ pub(super) fn words(error: reqwest::Error) -> String {
 }
 
 /// From 0 to 1.
-pub(super) fn chance() -> f64 {
+pub(crate) fn chance() -> f64 {
     RandomState::new().hash_one(0) as f64 / u64::MAX as f64
 }

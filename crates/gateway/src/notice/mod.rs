@@ -5,11 +5,12 @@
 //! is slow or gone holds back its own notices only, of which nothing but their place is kept in memory. GETs
 //! are another address each, and their order does not matter: those to one host share some connections.
 
-mod caller;
+pub(crate) mod caller;
 mod config;
 mod host;
-mod line;
-mod sign;
+pub(crate) mod line;
+mod reply;
+pub(crate) mod sign;
 #[cfg(test)]
 mod tests;
 
@@ -18,14 +19,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bus::{BusError, Group, Topic};
-use records::{NOTICES, Notice, NoticeVerb, TOLD_TAIL};
+use records::{INTAKE, NOTICES, Notice, NoticeVerb, TOLD_TAIL};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 
-use caller::NoticeCaller;
+use caller::OutboundCaller;
 pub use config::NoticeSettings;
 use host::Host;
-pub use sign::Signer;
+pub use sign::{Signer, account_secret};
 
 use crate::context::{GatewayContext, RouteProblem, RunningGateway, Stop};
 
@@ -56,7 +57,7 @@ pub fn start(
 ) -> Result<RunningGateway, Vec<RouteProblem>> {
     let signer =
         Signer::new(&settings.secrets).map_err(|reason| vec![RouteProblem { field: "secret", reason }])?;
-    let client = NoticeCaller::new(&settings, context.outbound.clone(), caller::system_lookup())?;
+    let client = OutboundCaller::new(&settings.caller(), context.outbound.clone(), caller::system_lookup())?;
     let (core, given) = (context.cores.next(), context.clone());
     Ok(RunningGateway::start("notice", context, core, move |stop| run(settings, signer, client, given, stop)))
 }
@@ -65,10 +66,12 @@ pub fn start(
 struct NoticeDispatcher {
     settings: NoticeSettings,
     signer: Signer,
-    client: NoticeCaller,
+    client: OutboundCaller,
     context: GatewayContext,
     topic: Arc<dyn Topic>,
     group: Arc<dyn Group>,
+    /// Where replies of platforms go.
+    intake: Arc<dyn Topic>,
     /// Requests under way.
     requests: Semaphore,
     lines: Mutex<AddressQueues>,
@@ -89,7 +92,7 @@ struct AddressQueues {
 async fn run(
     settings: NoticeSettings,
     signer: Signer,
-    client: NoticeCaller,
+    client: OutboundCaller,
     context: GatewayContext,
     mut stop: Stop,
 ) {
@@ -139,7 +142,7 @@ impl NoticeDispatcher {
     fn open(
         settings: &NoticeSettings,
         signer: &Signer,
-        client: &NoticeCaller,
+        client: &OutboundCaller,
         context: &GatewayContext,
     ) -> Result<NoticeDispatcher, BusError> {
         Ok(NoticeDispatcher {
@@ -149,6 +152,7 @@ impl NoticeDispatcher {
             context: context.clone(),
             topic: context.bus.topic(NOTICES)?,
             group: context.bus.group(NOTICES, GROUP)?,
+            intake: context.bus.topic(INTAKE)?,
             requests: Semaphore::new(settings.requests_max),
             lines: Mutex::default(),
             gone: Notify::new(),
@@ -180,12 +184,12 @@ impl NoticeDispatcher {
                     continue;
                 }
                 match notice.verb {
-                    NoticeVerb::Post => {
+                    NoticeVerb::Post | NoticeVerb::PostFor(_) => {
                         if self.enqueue(&notice.url, index) {
                             tasks.spawn(line::run(Arc::clone(self), notice.url, stop.clone()));
                         }
                     }
-                    NoticeVerb::Fetch => {
+                    NoticeVerb::Fetch | NoticeVerb::FetchReply(_) => {
                         if let Some((name, came)) = self.enqueue_fetch(notice, index) {
                             tasks.spawn(host::run(Arc::clone(self), name, came, stop.clone()));
                         }
@@ -229,11 +233,11 @@ impl NoticeDispatcher {
 
     fn holds(&self, notice: &Notice, index: u64) -> bool {
         let lines = self.lines();
-        match notice.verb {
-            NoticeVerb::Post => {
+        match &notice.verb {
+            NoticeVerb::Post | NoticeVerb::PostFor(_) => {
                 lines.waiting.get(&notice.url).is_some_and(|waiting| waiting.contains(&index))
             }
-            NoticeVerb::Fetch => {
+            NoticeVerb::Fetch | NoticeVerb::FetchReply(_) => {
                 let host = lines.hosts.get(&host::host_of(&notice.url));
                 host.is_some_and(|host| host.places().any(|place| place == index))
             }

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use records::Timestamp;
+use records::{Account, Timestamp};
 use ring::hmac;
 
 use settings::Secret;
@@ -32,6 +32,12 @@ impl Signer {
         Ok(Signer { keys: secrets.iter().map(key).collect::<Result<_, _>>()? })
     }
 
+    /// The signer with the secrets of an account other than `default`, as [`account_secret`] makes them.
+    pub fn of_account(&self, account: &str) -> Signer {
+        let own = |key| hmac::Key::new(hmac::HMAC_SHA256, made(key, account).as_ref());
+        Signer { keys: self.keys.iter().map(own).collect() }
+    }
+
     /// The value of `webhook-signature`, one signature for each secret.
     pub fn sign(&self, id: &str, seconds: i64, body: &str) -> String {
         let signed = format!("{id}.{seconds}.{body}");
@@ -40,8 +46,26 @@ impl Signer {
     }
 }
 
+/// The secret that signs callbacks of an account, in the form of Standard Webhooks. The account `default`
+/// has the installation's; of any other it is made: HMAC-SHA256 with the installation's octets as key, of
+/// `campanile: callbacks of account` and the name. So no account can sign what another one receives.
+///
+/// # Errors
+/// The installation's secret is no secret.
+pub fn account_secret(secret: &Secret, account: &str) -> Result<Secret, String> {
+    let whole = key(secret)?;
+    if account == Account::DEFAULT {
+        return Ok(secret.clone());
+    }
+    Ok(Secret::from(format!("{PREFIX}{}", STANDARD.encode(made(&whole, account)))))
+}
+
+fn made(key: &hmac::Key, account: &str) -> hmac::Tag {
+    hmac::sign(key, format!("campanile: callbacks of account {account}").as_bytes())
+}
+
 /// Whole seconds since 1970.
-pub(super) fn seconds(at: Timestamp) -> i64 {
+pub(crate) fn seconds(at: Timestamp) -> i64 {
     const MICROS: i64 = 1_000_000;
     at.0.div_euclid(MICROS)
 }
@@ -79,6 +103,20 @@ mod tests {
         let both = Signer::new(&[one.into(), two.into()]).unwrap().sign("id", 1, "body");
         let each = [one, two].map(|secret| Signer::new(&[secret.into()]).unwrap().sign("id", 1, "body"));
         assert_eq!(both, each.join(" "));
+    }
+
+    #[test]
+    fn each_account_has_a_secret_of_its_own_and_the_default_one_the_installations() {
+        let secret = Secret::from("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+        let signer = Signer::new(std::slice::from_ref(&secret)).unwrap();
+        let own = |account: &str| account_secret(&secret, account).unwrap();
+        assert_eq!(own("default").reveal(), secret.reveal());
+        for (account, other) in [("north", "south"), ("south", "north"), ("north", "default")] {
+            let made = Signer::new(&[own(account)]).unwrap().sign("id", 1, "body");
+            assert_eq!(made, signer.of_account(account).sign("id", 1, "body"), "{account}");
+            assert_ne!(made, Signer::new(&[own(other)]).unwrap().sign("id", 1, "body"), "{account}");
+        }
+        assert!(account_secret(&"hunter2".into(), "north").is_err());
     }
 
     #[test]

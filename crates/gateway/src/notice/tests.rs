@@ -3,7 +3,7 @@ use arc_swap::ArcSwap;
 use bus::Bus;
 use bus::embedded::{Fsync, Options};
 use net::{Cores, Listener, ListenerLimits, OutboundPolicy, Stream, TlsServer, TlsServerSettings};
-use records::Timestamp;
+use records::{DlrRequest, Intake, Lane, Message, MessageClient, Mode, Short, ShortText, Timestamp};
 use settings::Secret;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -225,6 +225,76 @@ async fn a_platforms_own_address_is_asked_for_as_it_is_until_it_answers() {
 }
 
 #[tokio::test]
+async fn callbacks_of_an_account_are_signed_with_its_own_secret() {
+    let (test_route, ear) = (TestRoute::new(), Ear::open(|_, _| answer("200 OK")).await);
+    let expires = wall().plus_s(600);
+    test_route.append(NoticeVerb::Post, &ear.url("/default"), "default", expires).await;
+    test_route.append(NoticeVerb::PostFor("north".to_owned()), &ear.url("/north"), "north", expires).await;
+    let running = test_route.start();
+    test_route.until_told().await;
+    running.stop().await;
+    let heard = ear.heard();
+    assert_eq!(heard.len(), 2);
+    for heard in heard {
+        let account = &heard.path()[1..];
+        let signer = Signer::new(&[account_secret(&SECRET.into(), account).unwrap()]).unwrap();
+        let seconds: i64 = heard.header("webhook-timestamp").parse().unwrap();
+        let signature = signer.sign(heard.header("webhook-id"), seconds, &heard.body);
+        assert_eq!(heard.header("webhook-signature"), signature, "{account}");
+    }
+}
+
+/// The message that a text in the answer becomes.
+fn reply_form() -> Box<Message> {
+    Box::new(Message {
+        account: "a".to_owned(),
+        party: MessageClient::Platform("plat".to_owned()),
+        at: Timestamp(0),
+        lane: Lane::Routine,
+        mode: Mode::Live,
+        to: "+46701234567".to_owned(),
+        short: Short::default(),
+        not_before: None,
+        expires: Timestamp(0).plus_s(3_600),
+        route: None,
+        tell: DlrRequest::default(),
+    })
+}
+
+#[tokio::test]
+async fn a_text_in_the_answer_to_a_callback_becomes_a_message_and_nothing_else_does() {
+    let script = |_, heard: &ReceivedNotice| {
+        let (kind, body) = match heard.path() {
+            "/reply" => ("text/plain; charset=utf-8", "Grüße\n".to_owned()),
+            "/blank" => ("text/plain", " \n".to_owned()),
+            "/long" => ("text/plain", "x".repeat(1_531)),
+            "/page" => ("text/html", "<p>Hello</p>".to_owned()),
+            _ => ("text/plain", "Hello".to_owned()),
+        };
+        let status = if heard.path() == "/moved" { "302 Found" } else { "200 OK" };
+        let length = body.len();
+        Some(format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}"))
+    };
+    let (test_route, ear) = (TestRoute::new(), Ear::open(script).await);
+    for path in ["/blank", "/long", "/page", "/moved", "/reply"] {
+        let verb = NoticeVerb::FetchReply(reply_form());
+        test_route.append(verb, &ear.url(path), path, wall().plus_s(600)).await;
+    }
+    test_route.append(NoticeVerb::Fetch, &ear.url("/dlr"), "dlr", wall().plus_s(600)).await;
+    let running = test_route.start();
+    test_route.until_told().await;
+    running.stop().await;
+    let intake = test_route.bus.topic(records::INTAKE).unwrap();
+    let records = intake.read(0, 10, 1 << 20).unwrap();
+    let [record] = records.as_slice() else { panic!("{records:?}") };
+    let Intake::Message(message) = Intake::decode(&record.octets).unwrap() else { panic!() };
+    assert_eq!(message.short.text, ShortText::Text { text: "Grüße".into(), class: None });
+    assert_eq!(message.to, "+46701234567");
+    assert_eq!(message.expires, message.at.plus_s(3_600), "it is tried from now on");
+    assert!(wall().us_since(message.at) < 600_000_000);
+}
+
+#[tokio::test]
 async fn one_address_without_an_answer_does_not_hold_up_others_of_its_host() {
     let script = |_, heard: &ReceivedNotice| {
         if heard.path() == "/stuck" { answer("404 Not Found") } else { answer("200 OK") }
@@ -402,7 +472,7 @@ fn lookup(answers: Vec<Vec<&'static str>>) -> (caller::Lookup, Arc<AtomicUsize>)
 }
 
 /// What comes of a call, and how it ended in words.
-async fn call(caller: &NoticeCaller, url: &str) -> Result<u16, String> {
+async fn call(caller: &OutboundCaller, url: &str) -> Result<u16, String> {
     match caller.request(reqwest::Method::POST, url) {
         Err(caller::NoCall::NoUrl) => Err("no URL".to_owned()),
         Err(caller::NoCall::Refused(why)) => Err(why),
@@ -424,7 +494,7 @@ async fn a_name_is_judged_by_what_it_resolves_to_whenever_it_is_resolved() {
         NoticeSettings { connect_timeout: Duration::from_millis(200), ..NoticeSettings::default() };
     // Public when it is first looked at, ours when it is called: as a rebinding name server answers.
     let (rebinding, asked) = lookup(vec![vec!["127.0.0.1"], vec!["::ffff:127.0.0.1", "10.0.0.1"], vec![]]);
-    let caller = NoticeCaller::new(&settings, shared.clone(), rebinding).unwrap();
+    let caller = OutboundCaller::new(&settings.caller(), shared.clone(), rebinding).unwrap();
     for _ in 0..3 {
         let refused = call(&caller, &url).await.unwrap_err();
         assert_eq!(refused, net::OutboundRefusal::Resolved.to_string());
@@ -434,7 +504,7 @@ async fn a_name_is_judged_by_what_it_resolves_to_whenever_it_is_resolved() {
     // Of several addresses the allowed ones alone are connected to.
     shared.store(policy(&["127.0.0.0/8"]));
     let (both, _) = lookup(vec![vec!["10.0.0.1", "127.0.0.1"]]);
-    let caller = NoticeCaller::new(&settings, shared.clone(), both).unwrap();
+    let caller = OutboundCaller::new(&settings.caller(), shared.clone(), both).unwrap();
     assert_eq!(call(&caller, &url).await, Ok(200));
     // A reload that takes it back takes the open connection too.
     shared.store(policy(&[]));
@@ -449,7 +519,8 @@ async fn an_inner_address_is_not_called_whether_somebody_listens_there_or_not() 
     let open: u16 = ear.address.rsplit(':').next().unwrap().parse().unwrap();
     let shared = Arc::new(ArcSwap::new(policy(&[])));
     let caller =
-        NoticeCaller::new(&NoticeSettings::default(), shared.clone(), caller::system_lookup()).unwrap();
+        OutboundCaller::new(&NoticeSettings::default().caller(), shared.clone(), caller::system_lookup())
+            .unwrap();
     for host in ["127.0.0.1", "[::ffff:127.0.0.1]", "2130706433", "localhost", "0x7f.1."] {
         let words = |port| {
             let (caller, url) = (caller.clone(), format!("http://{host}:{port}/x"));

@@ -219,6 +219,11 @@ impl Carrier {
         locked(&self.ids).receipt_keys(receipt)
     }
 
+    /// The same of a text that a person may have typed: nothing is learnt of it.
+    pub(super) fn unmarked_receipt_keys(&self, receipt: &Receipt<'_>) -> Vec<u64> {
+        locked(&self.ids).keys_of(receipt)
+    }
+
     /// An answer after its time: what was unknown is known now.
     pub(super) fn note_late(&self, of: AttemptRef, result: AttemptResult) {
         let (route, at) = (self.name.clone(), self.context.now());

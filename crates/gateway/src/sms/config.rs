@@ -383,10 +383,10 @@ mod tests {
             ("address", SmsRoute { address: ":2775".to_owned(), ..good() }),
             ("address", SmsRoute { address: "smsc:0".to_owned(), ..good() }),
             ("system_id", SmsRoute { system_id: "sixteen-octets-x".to_owned(), ..good() }),
-            ("password", SmsRoute { password: "nine-octe".into(), ..good() }),
+            ("password", SmsRoute { password: "p".repeat(65).as_str().into(), ..good() }),
             ("system_type", SmsRoute { system_type: "ü".to_owned(), ..good() }),
             ("outbind", SmsRoute { outbind: Some("nowhere".to_owned()), ..good() }),
-            ("outbind_password", SmsRoute { outbind_password: "nine-octe".into(), ..good() }),
+            ("outbind_password", SmsRoute { outbind_password: "p".repeat(65).as_str().into(), ..good() }),
             ("idle", SmsRoute { standing: SessionPolicy::OnDemand, idle: Duration::ZERO, ..good() }),
             ("poll_every", SmsRoute { poll_every: Duration::from_secs(3_601), ..good() }),
             ("sessions", SmsRoute { sessions: 0, ..good() }),
@@ -450,7 +450,7 @@ mod tests {
 
     #[test]
     fn a_password_is_not_repeated_in_its_problem() {
-        for word in ["hunter2-hunter2", "pass\u{fc}word"] {
+        for word in [&*"hunter2-".repeat(9), "pass\u{fc}word"] {
             let problems = SmsRoute { password: word.into(), ..good() }.problems();
             let shown = format!("{problems:?} {:?}", SmsRoute { password: word.into(), ..good() });
             assert_eq!(problems.len(), 1);

@@ -69,9 +69,12 @@ impl Piece {
         Udh::split(&whole).map_or(Shift::NONE, |(udh, _)| Shift::of(udh))
     }
 
-    /// It is no text, or has a header that a text has not.
+    /// It is no text, or has a header or a class that a text has not.
     fn is_more_than_text(&self, charset: Charset) -> bool {
-        let binary = Coding::of(self.data_coding, charset).charset == Charset::Binary;
+        let coding = Coding::of(self.data_coding, charset);
+        let binary = coding.charset == Charset::Binary || coding.class().is_some();
+        // Message waiting (TS 23.038 §4).
+        let binary = binary || matches!(self.data_coding, 0xC0..=0xEF);
         let mut rest = &self.udh[..];
         let mut more = false;
         while let [id, length, after @ ..] = rest {
@@ -298,7 +301,8 @@ impl PartsInbox {
         });
     }
 
-    /// Characters may be cut in two between parts of one alphabet: octets are put together first.
+    /// Characters may be cut in two between parts of one alphabet: octets are put together first. Octets that
+    /// are no text say nothing.
     fn text(&self, pieces: &[Option<&Piece>]) -> String {
         let how = |piece: &Piece| (piece.data_coding, piece.shift());
         let mut text = String::new();
@@ -311,7 +315,10 @@ impl PartsInbox {
                 run.iter().flatten().flat_map(|piece| piece.octets.iter().copied()).collect();
             match Coding::of(data_coding, self.charset).charset {
                 Charset::Gsm7 => text.push_str(&shift.decode(&octets)),
-                charset => text.push_str(&charset.decode(&octets)),
+                Charset::Binary => {}
+                // In GSM 7-bit a zero is a letter; elsewhere it ends a string that some carriers send with
+                // it.
+                charset => text.push_str(charset.decode(&octets).trim_end_matches('\0')),
             }
         }
         text
@@ -353,7 +360,8 @@ fn written(address: Address<'_>) -> String {
         return addr;
     }
     match address.ton {
-        INTERNATIONAL => format!("+{addr}"),
+        // No country's code begins with a zero: two of them are the prefix that people dial.
+        INTERNATIONAL => format!("+{}", addr.strip_prefix("00").unwrap_or(&addr)),
         // Some carriers do not fill the type in.
         UNKNOWN => match addr.strip_prefix("00") {
             Some(number) if number.len() >= INTERNATIONAL_DIGITS_MIN => format!("+{number}"),
@@ -396,8 +404,9 @@ mod tests {
 
     #[test]
     fn numbers_are_written_as_people_write_them() {
-        let cases: [(u8, &str, &str); 8] = [
+        let cases: [(u8, &str, &str); 9] = [
             (1, "46701234567", "+46701234567"),
+            (1, "0046701234567", "+46701234567"),
             (1, "+46701234567", "+46701234567"),
             (0, "46701234567", "+46701234567"),
             (0, "0046701234567", "+46701234567"),

@@ -2,6 +2,7 @@
 
 use super::SmsRoute;
 use super::config::{Binding, Numbering, SessionPolicy, Source as SmsSource};
+use super::http::{SmsInbound, SmsProtocol, SmsReceipt, SmsRequest, SmsResponse};
 use crate::mail::TlsMode;
 use crate::route_keys::RouteKeys;
 use crate::surroundings::Surroundings;
@@ -16,9 +17,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 section! {
-    /// A carrier's SMSC, by SMPP. Times are above 0; `idle`, `poll_every`, `response_timeout`,
-    /// `enquire_link`, `connect_timeout` and `drain` at most 1h.
+    /// A carrier's SMSC, by SMPP, or with `protocol = "http"` a carrier's HTTP API
+    /// ([Short messages by HTTP](sms-http.md)), for which `connections`, `source`, `response_timeout`,
+    /// `connect_timeout`, `ca_file`, `request`, `response`, `receipt` and `inbound` hold. Times are above 0;
+    /// `idle`, `poll_every`, `response_timeout`, `enquire_link`, `connect_timeout` and `drain` at most 1h.
     SmsKeys {
+        /// `"smpp"`, or `"http"`: one request a message.
+        protocol: SmsProtocol = SmsProtocol::Smpp,
         /// Sessions at a time, 1 to 100; of each kind with `bind = "transmitter+receiver"`.
         sessions: u32 = SmsRoute::default().sessions,
         /// Submissions without a response on each session, 1 to 10,000; sessions x window at most 100,000.
@@ -26,7 +31,8 @@ section! {
         /// `system_id` of a bind: ASCII, at most 15 octets.
         #[manual(example = "campanile")]
         system_id: String = SmsRoute::default().system_id,
-        /// Password of `system_id`: ASCII, at most 8 octets.
+        /// Password of `system_id`: ASCII, at most 64 octets. SMPP has 8; a longer one, as some carriers hand
+        /// out, is sent as it is.
         #[manual(example = "secret")]
         password: Secret = SmsRoute::default().password,
         /// `system_type` of a bind; at most 12 octets.
@@ -92,6 +98,46 @@ section! {
         /// Name in the carrier's certificate.
         #[manual(default = "the host of `address`", example = "smsc.example")]
         server_name: Option<String> = None,
+        /// By HTTP: requests under way at a time, 1 to 1,000; as many connections are kept open.
+        connections: usize = 16,
+        /// By HTTP: the request of a message. `url`, values of `headers` and `body` are templates (Jinja)
+        /// with the names `to` (`+46…`), `to_digits`, `from`, `text`, `id` (the same however often the
+        /// message is tried), `parts`, `flash`, `mode`, `validity_s` (seconds that are left), `receipt_url`
+        /// and `inbound_url` (empty without `http.public_url`). Values are escaped for the place where they
+        /// stand: percent-encoded in the URL and in a form, as texts of JSON or XML by `Content-Type`.
+        #[manual(
+            inline,
+            default = "none; needed with `protocol = \"http\"`",
+            example = {method = "POST", url = "https://sms.carrier.example/v1/messages", headers = ["Authorization: Bearer secret"], body = "{\"to\": \"{{ to }}\", \"from\": \"{{ from }}\", \"text\": \"{{ text }}\"}"}
+        )]
+        request: Option<SmsRequest> = None,
+        /// By HTTP: the meaning of the carrier's response. A path is a JSON pointer (`/messages/0/id`), the
+        /// name of a member or of a form's field (`id`), or `word:2`, the second word of a plain text.
+        /// Without `state` the HTTP status decides: 2xx is accepted; 3xx, 401 to 404, 407, 408, 425, 429 and
+        /// 5xx are refused for now, but 502, 504 and no response, which are unknown; all others are refused
+        /// for good. 429 and 503 slow the route down.
+        #[manual(
+            inline,
+            default = "the HTTP status decides",
+            example = {id = "/messages/0/id", state = "/messages/0/status", text = "/messages/0/error", accepted = ["queued"], refused = ["invalid_number"], temporary = ["busy"]}
+        )]
+        response: SmsResponse = SmsResponse::default(),
+        /// By HTTP: receipts that the carrier posts to `receipt_url`, as JSON or a form. Values of `state`
+        /// are compared without regard to case; those in no list mean that the message is on its way.
+        #[manual(
+            inline,
+            default = "as its keys say",
+            example = {items = "/results", id = "messageId", state = "status", text = "error", delivered = ["delivered"], failed = ["failed"], expired = ["expired"]}
+        )]
+        receipt: SmsReceipt = SmsReceipt::default(),
+        /// By HTTP: messages from people that the carrier posts to `inbound_url`, as JSON or a form: answers,
+        /// STOP, words for platforms.
+        #[manual(
+            inline,
+            default = "as its keys say",
+            example = {items = "/results", from = "msisdn", to = "to", text = "message"}
+        )]
+        inbound: SmsInbound = SmsInbound::default(),
     }
 }
 

@@ -1,6 +1,7 @@
-//! Short messages, by SMPP: a client of the carriers.
+//! Short messages, by SMPP: a client of the carriers. By HTTP, where a carrier has no SMPP: [`http`].
 //!
 //! ```text
+//! gateways       SMPP or HTTP, by the route's key `protocol`
 //! keys           keys of a `[[route]]` of this channel
 //! config         settings of a route
 //! encode         text to parts, once for a body
@@ -13,11 +14,14 @@
 //! ```
 
 mod carrier;
+mod carrier_message;
 pub mod config;
 #[cfg(test)]
 mod conformance;
 mod encode;
 mod flight;
+mod gateways;
+pub mod http;
 mod inbound;
 mod keys;
 mod outcome;
@@ -37,10 +41,12 @@ use bus::BusError;
 use futures_util::future::BoxFuture;
 use net::TlsClient;
 use records::{Body, ChannelNumber, NotTried};
+use smpp::limits::PASSWORD_SPECIFIED_OCTETS;
 use tokio::task::JoinHandle;
 
 pub use config::SmsRoute;
 pub use encode::{Prepared, SmsEncoder, parts, parts_max, parts_of_short};
+pub use gateways::SmsGateway;
 pub use keys::{CharsetWords, SmsKeys, VersionWords};
 
 #[cfg(test)]
@@ -62,17 +68,17 @@ pub fn start(config: SmsRoute, context: &GatewayContext) -> Result<RunningGatewa
     route_loop::start::<SmsSessions>(config, context)
 }
 
-/// The gateway of short messages.
-pub struct SmsGateway;
+/// The gateway of short messages by SMPP; [`SmsGateway`] picks it by the protocol.
+struct SmppGateway;
 
-impl ChannelGateway for SmsGateway {
+impl ChannelGateway for SmppGateway {
     type Sessions = SmsSessions;
     type Keys = SmsKeys;
     const CHANNEL: ChannelNumber = channels::SMS;
     const ADDRESS: Option<&'static str> = Some("smsc.example:2775");
 
     fn settings(common: &RouteKeys, keys: &SmsKeys, around: &Surroundings) -> Result<SmsRoute, RouteProblem> {
-        Ok(keys.route(common, around))
+        keys.http_alone().map_or_else(|| Ok(keys.route(common, around)), Err)
     }
 
     fn simulate(options: SimulatorOptions) -> Option<BoxFuture<'static, io::Result<Box<dyn Simulator>>>> {
@@ -87,7 +93,7 @@ impl ChannelGateway for SmsGateway {
     /// A short message costs its parts in the route's alphabet.
     fn units(settings: &SmsRoute, body: &Body) -> u32 {
         match body {
-            Body::Content(content) => parts(settings, &content.text),
+            Body::Content(content) | Body::Translated(_, content) => parts(settings, &content.text),
             Body::Short(short) => parts_of_short(settings, short),
         }
     }
@@ -139,6 +145,13 @@ impl RouteSessions for SmsSessions {
         context: &GatewayContext,
         dispatcher: &Arc<RouteDispatcher<SmsEncoder>>,
     ) -> Result<SmsSessions, BusError> {
+        if route.settings.password.reveal().len() > PASSWORD_SPECIFIED_OCTETS {
+            tracing::warn!(
+                route = route.settings.name,
+                "the password has more octets than the {PASSWORD_SPECIFIED_OCTETS} that SMPP allows: it is sent as it is, \
+                 for carriers that hand out such"
+            );
+        }
         let carrier = Carrier::new(route.settings.clone(), context.clone(), Arc::clone(dispatcher))?;
         let carrier = Arc::new(carrier);
         let session_pool = SessionPool::new(Arc::clone(&carrier), route.material.clone());

@@ -128,6 +128,11 @@ impl Ids {
         if self.form == IdForm::Auto && !receipt.text_id.is_empty() {
             self.receipts.look(receipt.text_id);
         }
+        self.keys_of(receipt)
+    }
+
+    /// The same without learning from it.
+    pub(super) fn keys_of(&self, receipt: &receipt::Receipt<'_>) -> Vec<u64> {
         let mut keys = Vec::new();
         // By the specification the TLV repeats the answer's id; only the text is written in another way.
         // Where there is the TLV alone, carriers are not to be trusted that far.

@@ -9,21 +9,20 @@ use net::Worker;
 use records::{AttemptResult, AttemptResultRef, Outcome};
 use smpp::Status;
 use smpp::pdu::{Bind, BindMode};
-use smpp::receipt::Receipt;
 use smpp::session::{Event, NoResponse, Reason, Response, SendError, Session, Unanswered};
-use smpp::text::udh::UserData;
 use tokio::sync::Notify;
 
 use super::carrier::Carrier;
+use super::carrier_message::CarrierMessage;
 use super::config::SmsRoute;
 use super::encode::{Prepared, Unsendable};
 use super::flight::SubmitsInFlight;
 use super::inbound::{Arrived, MoMessage, StoredPart};
-use super::outcome::{SubmitVerdict, accepted, receipt_outcome, refused, verdict};
+use super::outcome::{SubmitVerdict, accepted, refused, verdict};
 use super::pace::{RecentThrottling, THROTTLE_TRIES_MAX};
 use super::submit::{Sending, SubmitComposer, submit};
 use crate::context::Stop;
-use crate::dispatcher::Notes;
+use crate::dispatcher::{Notes, RouteRemark};
 use crate::journal::Ticket;
 
 /// Requests of the carrier that wait to be answered: it is not read from over that.
@@ -340,30 +339,41 @@ impl CarrierConnection {
     }
 
     /// A receipt or a message from a person.
-    fn delivered(
-        &mut self,
-        sequence: u32,
-        receipt: Option<Receipt<'_>>,
-        message: Option<MoMessage<'_>>,
-        now: Instant,
-    ) {
+    fn delivered(&mut self, sequence: u32, message: &CarrierMessage<'_>, now: Instant) {
+        self.busy = now;
         let at = self.carrier.context.now();
         // The receipt's message first, if its answer came with it.
         self.carrier.dispatcher.hand_in(&mut self.notes);
-        let waits = match (receipt, message) {
-            (Some(receipt), _) => {
-                let keys = self.carrier.receipt_keys(&receipt);
-                let outcome = receipt_outcome(&receipt, keys, self.carrier.name(), at);
-                Waits::Noted(self.carrier.dispatcher.note(&Outcome::Receipt(outcome)), Vec::new())
+        let waits = match (message.receipt(&self.carrier, at), message.user_data()) {
+            (Some(receipt), _) => self.noted(&Outcome::CarrierReceipt(Box::new(receipt)), Vec::new()),
+            (None, Ok(data)) => {
+                let CarrierMessage { source, destination, data_coding, .. } = *message;
+                let of_person = MoMessage { source, destination, data_coding, data };
+                match self.carrier.arrive(&of_person, at, now) {
+                    Arrived::Whole(outcome, keys) => {
+                        let outcome = self.or_receipt(outcome, message);
+                        self.noted(&outcome, keys)
+                    }
+                    Arrived::Part(keep) => Waits::Stored(self.carrier.keep(keep, Arc::clone(&self.listener))),
+                }
             }
-            (None, Some(message)) => match self.carrier.arrive(&message, at, now) {
-                Arrived::Whole(outcome, keys) => Waits::Noted(self.carrier.dispatcher.note(&outcome), keys),
-                Arrived::Part(keep) => Waits::Stored(self.carrier.keep(keep, Arc::clone(&self.listener))),
-            },
             // Its user data header runs over its end: the same next time, so it is refused for good.
-            (None, None) => Waits::Nothing(Status::RX_R_APPN),
+            (None, Err(_)) => Waits::Nothing(Status::RX_R_APPN),
         };
         self.answers.push_back(DeferredAnswer { sequence, waits });
+    }
+
+    fn noted(&self, outcome: &Outcome, keys: Vec<String>) -> Waits {
+        Waits::Noted(self.carrier.dispatcher.note(outcome), keys)
+    }
+
+    /// The message of a person as it is, or with the receipt that it may be.
+    fn or_receipt(&self, outcome: Outcome, message: &CarrierMessage<'_>) -> Outcome {
+        let Outcome::Inbound(inbound) = &outcome else { return outcome };
+        match message.unmarked_receipt(&self.carrier, inbound) {
+            Some(receipt) => Outcome::CarrierReceipt(Box::new(receipt)),
+            None => outcome,
+        }
     }
 }
 
@@ -383,32 +393,14 @@ impl Worker<Session> for CarrierConnection {
                 self.end.bound = true;
                 match self.mode.transmits() {
                     true => self.carrier.dispatcher.session_up(),
-                    false => self.carrier.dispatcher.remark("bound to receive only"),
+                    false => self.carrier.dispatcher.remark(RouteRemark::WhileDown("bound to receive only")),
                 }
             }
             Event::BindRefused { status } => self.end.refused = Some(status),
             Event::Response(response) => self.answered(&response, now),
             Event::Unanswered(unanswered) => self.unanswered(&unanswered, now),
-            Event::Deliver { sequence, pdu } => {
-                self.busy = now;
-                let message = UserData::of_deliver(&pdu).ok().map(|data| MoMessage {
-                    source: pdu.source,
-                    destination: pdu.destination,
-                    data_coding: pdu.data_coding,
-                    data,
-                });
-                self.delivered(sequence, Receipt::of_deliver(&pdu), message, now);
-            }
-            Event::Data { sequence, pdu } => {
-                self.busy = now;
-                let message = UserData::of_data(&pdu).ok().map(|data| MoMessage {
-                    source: pdu.source,
-                    destination: pdu.destination,
-                    data_coding: pdu.data_coding,
-                    data,
-                });
-                self.delivered(sequence, Receipt::of_data(&pdu), message, now);
-            }
+            Event::Deliver { sequence, pdu } => self.delivered(sequence, &CarrierMessage::from(&pdu), now),
+            Event::Data { sequence, pdu } => self.delivered(sequence, &CarrierMessage::from(&pdu), now),
             Event::Unbinding => self.unbinding = true,
             Event::Closed(reason) => self.end.reason = Some(reason),
             Event::Nack { status, sequence } => {
@@ -417,8 +409,11 @@ impl Worker<Session> for CarrierConnection {
             Event::Refused(refused) => {
                 tracing::warn!(
                     route = self.carrier.name(),
-                    ?refused,
-                    "the carrier sent octets that are not SMPP"
+                    command = %refused.command,
+                    sequence = refused.sequence,
+                    status = %refused.status,
+                    why = refused.error.map(|error| error.to_string()),
+                    "a request of the carrier cannot be read or is not in place now: it is refused with this status"
                 );
             }
             Event::Outbind(outbind) => {

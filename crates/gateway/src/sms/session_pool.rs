@@ -15,6 +15,7 @@ use super::carrier::Carrier;
 use super::config::{SESSIONS_MAX, SmsRoute};
 use super::session::{CarrierConnection, Ending, bind_of};
 use crate::context::Stop;
+use crate::dispatcher::RouteRemark;
 use crate::route_loop::ChangeScope;
 
 /// First wait between attempts to connect.
@@ -132,7 +133,7 @@ async fn keep_session(carrier: Arc<Carrier>, tls: Option<TlsClient>, mode: BindM
         tracing::warn!(route = carrier.name(), ?mode, trouble, wait_ms, "not bound");
         match mode.transmits() {
             true => carrier.dispatcher.trouble(&trouble),
-            false => carrier.dispatcher.remark(&trouble),
+            false => carrier.dispatcher.remark(RouteRemark::WhileDown(&trouble)),
         }
         carrier.give_up_if_down();
         tokio::select! {

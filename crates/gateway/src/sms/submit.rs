@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use super::carrier::Carrier;
 use super::config::SmsRoute;
-use super::encode::{Encoded, Prepared, Scratch, Unsendable, digits, source_of};
+use super::encode::{Encoded, Prepared, Scratch, Unsendable, announced_source, digits, source_of};
 use crate::dispatcher::Job;
 
 /// One part on its way.
@@ -151,7 +151,7 @@ pub(super) fn submit(
     let sender = prepared.sender.as_ref().unwrap_or(&config.source);
     let mut pdu = SubmitSm {
         service_type: config.service_type.as_bytes(),
-        source: Address { ton: sender.ton, npi: sender.npi, addr: sender.addr.as_bytes() },
+        source: announced_source(sender),
         destination: Address { ton: config.dest.ton, npi: config.dest.npi, addr: digits },
         esm_class: wording.esm_class,
         priority_flag: u8::from(segment.emergency || leased.lane() == Lane::Emergency),

@@ -31,10 +31,7 @@ pub(super) fn messages(text: &str, octets_max: usize) -> Vec<String> {
 
 /// What an entry says; nothing where it is made for another channel.
 pub(super) fn text<'a>(segment: &'a Segment, entry: &'a Entry) -> Option<&'a str> {
-    match segment.body(entry) {
-        Some(Body::Content(content)) => Some(&content.text),
-        _ => None,
-    }
+    segment.body(entry).and_then(Body::content).map(|content| content.text.as_str())
 }
 
 #[cfg(test)]

@@ -1,3 +1,4 @@
+mod asked;
 mod flow;
 mod paid;
 mod repeated;

@@ -15,7 +15,9 @@ struct Known;
 
 impl ChannelEncoder for Known {
     type Prepared = ();
-    const REPEATABLE: bool = true;
+    fn repeatable(&self) -> bool {
+        true
+    }
     fn prepare(&self, segment: &Segment) {
         ByAddress.prepare(segment);
     }
@@ -26,7 +28,7 @@ impl ChannelEncoder for Known {
 
 /// The process that was killed had got so far: one written and told, one of three parts told, and two without
 /// a word.
-async fn killed(test_route: &TestRoute, segment: &Segment) {
+pub(super) async fn killed(test_route: &TestRoute, segment: &Segment) {
     test_route.append(segment).await;
     let before = [
         intent(segment, 0, 0, 4),
@@ -40,7 +42,7 @@ fn of_five() -> Segment {
     segment(1, Lane::Emergency, 0, &[1, 1, 3, 1, 1])
 }
 
-async fn open<C: ChannelEncoder<Prepared = ()>>(
+pub(super) async fn open<C: ChannelEncoder<Prepared = ()>>(
     context: &GatewayContext,
     encoder: C,
 ) -> (Arc<RouteDispatcher<C>>, JoinHandle<()>) {
@@ -67,7 +69,7 @@ fn write_all<C: ChannelEncoder<Prepared = ()>>(dispatcher: &Arc<RouteDispatcher<
 }
 
 /// What was told of each endpoint, in order.
-fn told(test_route: &TestRoute) -> BTreeMap<u32, Vec<&'static str>> {
+pub(super) fn told(test_route: &TestRoute) -> BTreeMap<u32, Vec<&'static str>> {
     let records = test_route.bus.topic(OUTCOMES).unwrap().read(0, 100_000, 100_000_000).unwrap();
     let mut told: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     for outcome in records.iter().flat_map(|record| decode_outcomes(&record.octets).unwrap()) {

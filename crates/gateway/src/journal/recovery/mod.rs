@@ -136,7 +136,9 @@ fn is_quiet(bus: &dyn Bus, now: Timestamp) -> Result<bool, BusError> {
         Outcome::Intent(intent) => Some(intent.at),
         Outcome::Attempt { at, .. } | Outcome::Answer { at, .. } => Some(*at),
         Outcome::Receipt(receipt) => Some(receipt.at),
+        Outcome::CarrierReceipt(of) => Some(of.receipt.at),
         Outcome::Inbound(inbound) => Some(inbound.at),
+        Outcome::Reply(reply) => Some(reply.inbound.at),
         Outcome::Claim(claim) => Some(claim.at),
         Outcome::By { .. } => None,
     };
@@ -283,7 +285,11 @@ impl<'a> Scan<'a> {
         match outcome {
             Outcome::Intent(intent) => self.intended(intent),
             Outcome::Attempt { of, result, .. } => self.ended(index, of, result),
-            Outcome::Receipt(_) | Outcome::Inbound(_) | Outcome::Answer { .. } => {}
+            Outcome::Receipt(_)
+            | Outcome::CarrierReceipt(_)
+            | Outcome::Inbound(_)
+            | Outcome::Reply(_)
+            | Outcome::Answer { .. } => {}
             // Of several processes, of which this bus has none any more.
             Outcome::Claim(_) | Outcome::By { .. } => {}
         }

@@ -1,5 +1,6 @@
 //! Answer section of a mail: appended to the text and to the HTML where the alert asks for an answer.
 
+use super::answer_words::AnswerWords;
 use records::Choice;
 
 /// Stands where each recipient's link will be. No octet of a quoted-printable text is NUL.
@@ -22,7 +23,7 @@ impl AnswerWays {
 }
 
 /// The plain text's end, with [`LINK_PLACE`] on a line of its own if there is a link.
-pub fn in_text(ways: AnswerWays, choices: &[Choice]) -> String {
+pub fn in_text(words: &AnswerWords, ways: AnswerWays, choices: &[Choice]) -> String {
     let mut out = String::from("\n\n");
     for choice in choices {
         out.push_str(&format!("{} = {}\n", one_line(&choice.key), one_line(&choice.label)));
@@ -31,17 +32,17 @@ pub fn in_text(ways: AnswerWays, choices: &[Choice]) -> String {
         out.push('\n');
     }
     if ways.link {
-        out.push_str(&format!("Please answer here:\n{LINK_PLACE}\n"));
+        out.push_str(&format!("{}:\n{LINK_PLACE}\n", words.here));
     }
     if ways.reply {
-        out.push_str(&format!("{}.\n", by_reply(ways, choices)));
+        out.push_str(&format!("{}\n", by_reply(words, ways, choices)));
     }
     out
 }
 
 /// The same in HTML, as two pieces around the link's place in an attribute; the second is empty if there is
 /// no link.
-pub fn in_html(ways: AnswerWays, choices: &[Choice]) -> (String, String) {
+pub fn in_html(words: &AnswerWords, ways: AnswerWays, choices: &[Choice]) -> (String, String) {
     let mut before = String::from("<hr>\n");
     if !choices.is_empty() {
         before.push_str("<ul>\n");
@@ -54,24 +55,21 @@ pub fn in_html(ways: AnswerWays, choices: &[Choice]) -> (String, String) {
         }
         before.push_str("</ul>\n");
     }
-    let reply =
-        if ways.reply { format!("<p>{}.</p>\n", escape(&by_reply(ways, choices))) } else { String::new() };
+    let reply = match ways.reply {
+        true => format!("<p>{}</p>\n", escape(&by_reply(words, ways, choices))),
+        false => String::new(),
+    };
     if ways.link {
         before.push_str("<p><a href=\"");
-        return (before, format!("\">Please answer here</a></p>\n{reply}"));
+        return (before, format!("\">{}</a></p>\n{reply}", words.here));
     }
     before.push_str(&reply);
     (before, String::new())
 }
 
-fn by_reply(ways: AnswerWays, choices: &[Choice]) -> String {
+fn by_reply(words: &AnswerWords, ways: AnswerWays, choices: &[Choice]) -> String {
     let keys: Vec<&str> = choices.iter().map(|choice| choice.key.as_str()).collect();
-    let beginning =
-        if ways.link { "Or reply to this mail" } else { "Please answer by replying to this mail" };
-    match keys.is_empty() {
-        true => beginning.to_owned(),
-        false => one_line(&format!("{beginning} with {}", keys.join(" or "))),
-    }
+    one_line(&words.by_reply(ways.link, &keys))
 }
 
 /// Where an HTML text takes something appended: before the end of its body.
@@ -126,20 +124,21 @@ mod tests {
                 "\n\n1 = I am safe\n2 = Need <help> now\n\nPlease answer here:\n\0link\0\nOr reply to this mail with 1 or 2.\n",
             ),
         ] {
-            assert_eq!(in_text(ways, &choices), expected);
+            assert_eq!(in_text(AnswerWords::of(None), ways, &choices), expected);
         }
     }
 
     #[test]
     fn the_html_says_the_same_and_escapes_what_was_typed() {
-        let (before, after) = in_html(BOTH, &choices());
+        let words = AnswerWords::of(None);
+        let (before, after) = in_html(words, BOTH, &choices());
         assert_eq!(
             before,
             "<hr>\n<ul>\n<li><b>1</b> = I am safe</li>\n<li><b>2</b> = Need &lt;help&gt; now</li>\n</ul>\n<p><a href=\""
         );
         assert_eq!(after, "\">Please answer here</a></p>\n<p>Or reply to this mail with 1 or 2.</p>\n");
         assert_eq!(
-            in_html(REPLY, &[]),
+            in_html(words, REPLY, &[]),
             ("<hr>\n<p>Please answer by replying to this mail.</p>\n".to_owned(), String::new())
         );
     }

@@ -1,6 +1,7 @@
 //! Messages (RFC 5322) from a segment's entries: shared parts once for each body, and the lines of each
 //! recipient.
 
+mod answer_words;
 mod answering;
 mod quoted;
 mod template;
@@ -8,6 +9,7 @@ mod template;
 mod tests;
 
 use super::tag::{Purpose, Tags};
+use answer_words::AnswerWords;
 use answering::AnswerWays;
 use mail_builder::headers::date::Date;
 use records::{Body, Content, Entry, Segment, Timestamp};
@@ -103,7 +105,8 @@ impl Letterhead {
     }
 
     fn template(&self, segment: &Segment, entry: &Entry, link: bool) -> Result<Template, CannotCompose> {
-        let Some(Body::Content(Content { subject, text, html, .. })) = segment.body(entry) else {
+        let body = segment.body(entry);
+        let Some(Content { subject, text, html, .. }) = body.and_then(Body::content) else {
             let text = format!("entry {} of the segment has no mail to send", entry.endpoint.0);
             return Err(CannotCompose { code: "local:body", text });
         };
@@ -113,6 +116,7 @@ impl Letterhead {
             subject: subject.as_deref().unwrap_or_default(),
             text,
             html: html.as_deref(),
+            words: AnswerWords::of(body.and_then(Body::language)),
             ways: AnswerWays { link, reply },
             choices: &segment.choices,
             emergency: segment.emergency,

@@ -1,6 +1,7 @@
 //! Template of a body's mails, made once for all recipients: the headers that are the same, and the MIME body
 //! with places for each recipient's link.
 
+use super::answer_words::AnswerWords;
 use super::answering::{self, AnswerWays, LINK_PLACE};
 use super::quoted::{SOFT_BREAK, push_quoted};
 use mail_builder::headers::Header;
@@ -36,6 +37,8 @@ pub struct TemplateSource<'a> {
     pub subject: &'a str,
     pub text: &'a str,
     pub html: Option<&'a str>,
+    /// What the answer section says in words of its own.
+    pub words: &'static AnswerWords,
     pub ways: AnswerWays,
     pub choices: &'a [Choice],
     pub emergency: bool,
@@ -107,7 +110,7 @@ fn text_part<'a>(source: &TemplateSource<'a>) -> MimePart<'a> {
     if !source.ways.any() {
         return MimePart::new("text/plain", text);
     }
-    let whole = text + &answering::in_text(source.ways, source.choices);
+    let whole = text + &answering::in_text(source.words, source.ways, source.choices);
     let Some((before, after)) = whole.split_once(LINK_PLACE) else {
         return MimePart::new("text/plain", whole);
     };
@@ -124,7 +127,7 @@ fn html_part<'a>(source: &TemplateSource<'a>, html: &str) -> MimePart<'a> {
         return MimePart::new("text/html", html);
     }
     let (before, after) = html.split_at(answering::end_of_html(&html));
-    let (answer_before, answer_after) = answering::in_html(source.ways, source.choices);
+    let (answer_before, answer_after) = answering::in_html(source.words, source.ways, source.choices);
     if !source.ways.link {
         return MimePart::new("text/html", format!("{before}{answer_before}{after}"));
     }

@@ -205,6 +205,27 @@ fn who_has_no_link_or_is_not_asked_gets_none() {
 }
 
 #[test]
+fn the_answer_section_speaks_the_language_of_the_text() {
+    for (language, asked) in [
+        ("sv-FI", "Eller besvara det här mejlet med 1 eller 2."),
+        ("de", "Oder antworten Sie auf diese E-Mail mit 1 oder 2."),
+        ("tlh", "Or reply to this mail with 1 or 2."),
+    ] {
+        let content = Content { html: Some("<p>x</p>".into()), ..Content::of_text("x") };
+        let mut segment = segment(Body::Translated(language.into(), content));
+        segment.answer = true;
+        segment.choices =
+            ["1", "2"].map(|key| Choice { key: key.into(), label: format!("label {key}") }).into();
+        segment.entries[0].link = Some("https://city.test/a/t".to_owned());
+        let transaction = compose(letterhead(), segment);
+        let message = parse(&transaction);
+        for said in [message.body_text(0).unwrap(), message.body_html(0).unwrap()] {
+            assert!(said.contains(asked), "{language}: {said}");
+        }
+    }
+}
+
+#[test]
 fn a_text_of_ones_own_goes_before_the_shared_one() {
     let mut segment = segment(mail("shared", "shared", None));
     segment.entries[0].own = Some(Box::new(mail("own", "Dear Anna", None)));

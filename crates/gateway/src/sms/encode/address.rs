@@ -40,17 +40,34 @@ pub(super) fn sender_of(named: &str) -> Option<Source> {
 /// A platform's sender: as it says, else by its form, else the one of the segment or the route.
 pub(in crate::sms) fn source_of<'a>(given: &'a ShortAddress, otherwise: &'a Source) -> Address<'a> {
     if given.addr.is_empty() {
-        return Address { ton: otherwise.ton, npi: otherwise.npi, addr: otherwise.addr.as_bytes() };
+        return announced_source(otherwise);
     }
     let ((ton, npi), addr) = match given.ton_npi {
-        Some(announced) if announced == INTERNATIONAL => {
-            (announced, given.addr.strip_prefix('+').unwrap_or(&given.addr))
-        }
-        Some(announced) => (announced, &*given.addr),
+        Some(announced) => announced_as(announced, &given.addr),
         // What no network shows is the carrier's to judge.
         None => form_of(&given.addr).unwrap_or((NAME, &given.addr)),
     };
     Address { ton, npi, addr: addr.as_bytes() }
+}
+
+/// The sender of a segment or a route.
+pub(in crate::sms) fn announced_source(source: &Source) -> Address<'_> {
+    let ((ton, npi), addr) = announced_as((source.ton, source.npi), &source.addr);
+    Address { ton, npi, addr: addr.as_bytes() }
+}
+
+/// A sender as it is announced; put right where its form leaves no choice: letters are a name, and a plus
+/// sign begins an international number (3.4 §5.2.5). Carriers refuse anything else.
+fn announced_as(announced: (u8, u8), addr: &str) -> ((u8, u8), &str) {
+    let number = addr.strip_prefix('+').unwrap_or(addr);
+    if number.is_empty() {
+        return (announced, addr);
+    }
+    match number.bytes().all(|octet| octet.is_ascii_digit()) {
+        false => (NAME, addr),
+        true if number.len() < addr.len() => (INTERNATIONAL, number),
+        true => (announced, addr),
+    }
 }
 
 fn form_of(named: &str) -> Option<((u8, u8), &str)> {
@@ -103,6 +120,12 @@ mod tests {
             (Some((1, 1)), "", (3, 0, "72456")),
             (Some((1, 1)), "+46701234567", (1, 1, "46701234567")),
             (Some((2, 8)), "0701234567", (2, 8, "0701234567")),
+            (Some((0, 1)), "+46701234567", (1, 1, "46701234567")),
+            (Some((5, 0)), "71700", (5, 0, "71700")),
+            (Some((0, 0)), "City", (5, 0, "City")),
+            (Some((0, 1)), "City", (5, 0, "City")),
+            (Some((1, 1)), "City", (5, 0, "City")),
+            (Some((5, 1)), "City 7", (5, 0, "City 7")),
             (None, "+46701234567", (1, 1, "46701234567")),
             (None, "City of X", (5, 0, "City of X")),
             (None, "a name that is too long", (5, 0, "a name that is too long")),
@@ -112,6 +135,17 @@ mod tests {
             let address = source_of(&given, &route);
             assert_eq!((address.ton, address.npi, address.addr), (ton, npi, expected.as_bytes()), "{addr}");
         }
+    }
+
+    #[test]
+    fn a_routes_sender_of_letters_is_a_name_whatever_its_numbering() {
+        for (ton, npi) in [(0, 0), (0, 1), (1, 1), (5, 0), (5, 1)] {
+            let source = Source { ton, npi, addr: "City of X".to_owned() };
+            let address = announced_source(&source);
+            assert_eq!((address.ton, address.npi, address.addr), (5, 0, &b"City of X"[..]), "{ton} {npi}");
+        }
+        let none = Source { ton: 3, npi: 1, addr: String::new() };
+        assert_eq!((announced_source(&none).ton, announced_source(&none).npi), (3, 1));
     }
 
     #[test]

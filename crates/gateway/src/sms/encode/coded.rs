@@ -64,7 +64,7 @@ impl<'a> Coded<'a> {
         buffer: &'a mut Vec<u8>,
     ) -> Result<Coded<'a>, Unsendable> {
         match body {
-            Body::Content(content) => {
+            Body::Content(content) | Body::Translated(_, content) => {
                 let (coding, shift) = encode_text(&content.text, flash.then_some(0), script, buffer);
                 Ok(Coded { octets: buffer, coding, shift, cut: SplitMode::By(script.concat), udh: &[] })
             }

@@ -17,7 +17,7 @@ use smpp::{TlvBuf, Tlvs};
 use super::config::{SmsRoute, Source};
 use crate::dispatcher::ChannelEncoder;
 use address::sender_of;
-pub(super) use address::{digits, source_of};
+pub(super) use address::{announced_source, digits, source_of};
 use coded::{Coded, Script};
 
 /// A text as octets, and how they are cut.
@@ -175,7 +175,7 @@ impl ChannelEncoder for SmsEncoder {
                 Some(Ok(encoded)) => encoded.ends.len(),
                 _ => 1,
             },
-            Some(Body::Content(content)) => {
+            Some(Body::Content(content) | Body::Translated(_, content)) => {
                 coded::parts_of_text(&content.text, segment.flash.then_some(0), self.script())
             }
             Some(Body::Short(short)) => coded::parts_of_short(short, segment.flash, self.script()),

@@ -119,5 +119,74 @@ async fn what_is_no_text_or_has_a_header_of_its_own_comes_as_octets_too() {
         more(0xF5, &[5, 4, 1, 2, 3, 4], &[1, 1, 2, 2]),
     ];
     assert_eq!(octets, expected);
-    assert_eq!((heard[0].text.as_str(), heard[3].text.as_str()), ("plain", "ğ"));
+    let texts: Vec<&str> = heard.iter().map(|inbound| inbound.text.as_str()).collect();
+    assert_eq!(texts, ["plain", "", "ring", "ğ", ""], "octets are no text");
+}
+
+#[tokio::test]
+async fn every_alphabet_of_the_table_is_read_and_a_message_class_is_kept() {
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let running = run(route(&smsc), &test_route);
+    let cases: [(u8, &[u8], &str, bool); 8] = [
+        (1, b"plain\0", "plain", false),
+        (3, b"Gr\xFC\xDFe", "Grüße", false),
+        (5, b"\x82\xB1\x82\xF1", "こん", false),
+        (6, b"\xBF\xE0\xD8\xD2\xD5\xE2", "Привет", false),
+        (7, b"\xF9\xEC\xE5\xED", "שלום", false),
+        (14, b"\xBE\xC8\xB3\xE7", "안녕", false),
+        (0x12, b"@\0", "¡@", true),
+        (0xF1, b"a", "a", true),
+    ];
+    for (data_coding, octets, ..) in cases {
+        smsc.deliver(Delivery { octets: octets.to_vec(), data_coding, ..Delivery::default() });
+    }
+    let heard =
+        test_route.until("heard", |seen| Some(from_people(seen)).filter(|heard| heard.len() == 8)).await;
+    running.stop().await;
+    for (inbound, (data_coding, _, text, has_class)) in heard.iter().zip(cases) {
+        let kept = inbound.octets.as_ref().map(|octets| octets.data_coding);
+        assert_eq!((inbound.text.as_str(), kept), (text, has_class.then_some(data_coding)));
+    }
+}
+
+#[tokio::test]
+async fn a_receipt_is_known_by_its_text_whatever_marks_it_and_in_whatever_coding() {
+    use records::DlrState;
+    use smpp::pdu::esm_class::RECEIPT;
+    let text =
+        "id:7A sub:001 dlvrd:000 submit date:2611210101 done date:2611210102 stat:REJECTD err:12B text:x";
+    let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let (test_route, smsc) = (TestRoute::new(), Smsc::start(|_, _| Reply::Accept).await);
+    let running = run(route(&smsc), &test_route);
+    let cases = [
+        (text.as_bytes(), 0, RECEIPT),
+        (&wide, 8, RECEIPT),
+        (&wide, 0, RECEIPT),
+        (text.as_bytes(), 0, UDHI),
+        (text.as_bytes(), 0, 0),
+        (&wide, 8, 0),
+    ];
+    for (octets, data_coding, esm_class) in cases {
+        smsc.deliver(Delivery { octets: octets.to_vec(), data_coding, esm_class, ..Delivery::default() });
+    }
+    smsc.deliver(Delivery { octets: b"my id: stat:DELIVRD".to_vec(), ..Delivery::default() });
+    let receipts = |seen: &[Outcome]| -> Vec<records::CarrierReceipt> {
+        let receipt = |outcome: &Outcome| match outcome {
+            Outcome::CarrierReceipt(of) => Some((**of).clone()),
+            _ => None,
+        };
+        seen.iter().filter_map(receipt).collect()
+    };
+    test_route.until("heard", |seen| from_people(seen).pop()).await;
+    let heard = receipts(&test_route.outcomes());
+    running.stop().await;
+    assert_eq!(heard.len(), cases.len());
+    for (of, (.., esm_class)) in heard.iter().zip(cases) {
+        assert_eq!((of.receipt.id.as_str(), of.report.state), ("7A", Some(DlrState::Rejected)));
+        assert_eq!((&*of.report.error, of.report.done), ("12B", Some(Timestamp(1_795_222_920_000_000))));
+        assert_eq!(of.receipt.keys, heard[0].receipt.keys);
+        // Where nothing marks it, it may be a person's message.
+        let person = of.otherwise.as_ref().map(|inbound| inbound.text.as_str());
+        assert_eq!(person, (esm_class == 0).then_some(text));
+    }
 }

@@ -136,7 +136,8 @@ async fn a_receipt_before_its_answer_is_on_record_with_the_same_key() {
     let topic = test_route.topic();
     smsc.probe(move |answers| {
         let outcomes = all_outcomes(&*topic);
-        let on_record = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Receipt(_))).count();
+        let on_record =
+            outcomes.iter().filter(|outcome| matches!(outcome, Outcome::CarrierReceipt(_))).count();
         assert!(on_record >= answers, "a receipt is answered before it is on record");
     });
     test_route.append(&segment(1, Lane::Routine, 0, 100, "hello")).await;
@@ -151,7 +152,7 @@ async fn a_receipt_before_its_answer_is_on_record_with_the_same_key() {
                 })
                 .collect();
             let receipts = seen.iter().filter_map(|outcome| match outcome {
-                Outcome::Receipt(receipt) => Some(receipt),
+                Outcome::CarrierReceipt(of) => Some(&of.receipt),
                 _ => None,
             });
             let matched = receipts
