@@ -31,6 +31,13 @@ pub struct Parts {
     pub texts: crate::dispatch::TextCache,
 }
 
+impl Parts {
+    /// The wall clock.
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+}
+
 /// A platform that hands in messages, by SMPP or the old HTTP way, and the messages of people it gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageClientSettings {
@@ -46,15 +53,35 @@ pub struct MessageClientSettings {
     pub routes: Vec<String>,
     /// Where messages from people go, with escapes, for a platform of the old HTTP way.
     pub callback: Option<String>,
+    /// A text in the answer to the callback goes back to the person.
+    pub replies: bool,
 }
 
-/// Words by which people say that they want no more messages, want them again, or want to know what to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Words by which people say that they want no more messages, want them again, or want to know what to do,
+/// beside the reserved ones, which always hold.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Keywords {
     /// The first that fits counts; those limited to the number it was said to go before the others.
     pub list: Vec<Keyword>,
     /// One person is told the same so often at most, seconds.
     pub confirm_every_s: u32,
+    /// How far a stop goes.
+    pub opt_out: OptOutRules,
+    /// What people may do from their devices.
+    pub services: Arc<crate::services::ServiceRules>,
+}
+
+/// How far a stop goes, and whose it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OptOutRules {
+    /// A reserved word holds for the sender it was said to alone; STOP ALL for all of them.
+    pub by_sender: bool,
+    /// Alerts of priority emergency reach also those who said stop.
+    pub emergencies_override: bool,
+    /// The region of numbers that networks and platforms write without a country code.
+    pub numbers: channels::Defaults,
+    /// Our numbers and names that short messages without a sender of their own show.
+    pub senders: Vec<(Mode, String)>,
 }
 
 /// One meaning, in one language, with what is said back.
@@ -71,6 +98,8 @@ pub struct Keyword {
     pub language: Option<String>,
     /// What is said back; nothing: nothing is.
     pub reply: Option<String>,
+    /// With [`KeywordAction::Url`]: what is fetched, with escapes.
+    pub url: Option<String>,
 }
 
 /// What a keyword does.
@@ -82,25 +111,26 @@ pub enum KeywordAction {
     Start,
     /// Only the reply.
     Help,
+    /// Only the reply, whatever the word.
+    Text,
+    /// What a URL answers.
+    Url,
+}
+
+impl KeywordAction {
+    /// It goes before everything else that a message could be.
+    pub(crate) fn is_reserved(self) -> bool {
+        matches!(self, KeywordAction::Stop | KeywordAction::Start)
+    }
 }
 
 impl Default for Keywords {
     fn default() -> Self {
-        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        let keyword = |action, list: &[&str]| Keyword {
-            action,
-            words: words(list),
-            senders: Vec::new(),
-            language: None,
-            reply: None,
-        };
-        let stop = ["STOP", "STOPP", "STOPALL", "UNSUBSCRIBE", "ARRET", "ALTO"];
         Keywords {
-            list: vec![
-                keyword(KeywordAction::Stop, &stop),
-                keyword(KeywordAction::Start, &["START", "UNSTOP"]),
-            ],
+            list: Vec::new(),
             confirm_every_s: 86_400,
+            opt_out: OptOutRules::default(),
+            services: Arc::default(),
         }
     }
 }
@@ -120,14 +150,30 @@ pub trait UnitsEstimator: Send + Sync {
     }
 }
 
+/// A link to a person's own page holds for so long, in seconds: 30 days.
+pub const PAGE_LINK_S: i64 = 30 * 86_400;
+
+/// A keyed hash, of 96 bits.
+pub type KeyedHash = [u8; 12];
+
 /// Makes the link behind which a person answers.
 pub trait Links: Send + Sync {
     /// Nothing if no public address is configured.
     fn link(&self, alert: AlertNo, endpoint: EndpointNo) -> Option<String>;
+
+    /// A link to a person's own page, by account and recipient id; it holds for [`PAGE_LINK_S`] from now on.
+    /// Nothing if no public address is configured.
+    fn page(&self, _account: &str, _recipient: &str, _now: Timestamp) -> Option<String> {
+        None
+    }
+
+    /// A hash of these pieces, which only who has the key of the links can make: of codes and of names, where
+    /// they themselves are not to stand. Pieces of another purpose have other hashes.
+    fn keyed_hash(&self, purpose: &str, pieces: &[&[u8]]) -> KeyedHash;
 }
 
 /// Rules with numbers; each is a key of the config's `[engine]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Waits before the second, third, … try after a temporary failure, seconds.
     pub retry_after_s: Vec<u32>,
@@ -453,6 +499,36 @@ pub struct Forecast {
     pub cost: i64,
     /// What is odd.
     pub problems: Vec<Problem>,
+    /// By kind: what its devices get.
+    pub devices: Vec<DeviceForecast>,
+}
+
+/// Devices that get the same text.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct DeviceForecast {
+    /// How they are reached.
+    pub channel: String,
+    /// The language of the text, or of the mark of a drill; nothing: the default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+    /// What they can show, where that is less than the channel carries: as in a recipient.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<serde_json::Value>,
+    /// How many they are.
+    pub devices: u64,
+    /// A line above the text, where the channel has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headline: Option<String>,
+    /// The beginning of the text, with nothing in place of placeholders.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Letters of the whole text.
+    pub letters: u64,
+    /// Parts of one message, on the first route that takes it; 0: it is not sent.
+    pub parts: u64,
+    /// Why nothing is sent to them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// One route's share of a forecast.

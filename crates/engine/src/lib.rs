@@ -13,6 +13,7 @@
 
 mod api;
 mod dispatch;
+mod inbound_text;
 mod messages;
 mod nearest;
 mod plan;
@@ -20,6 +21,7 @@ mod privacy;
 mod record;
 pub mod report;
 mod run;
+mod services;
 mod shared;
 mod solve;
 #[cfg(test)]
@@ -27,8 +29,13 @@ mod testing;
 
 pub use api::*;
 pub use dispatch::{TextCache, without_values};
+pub use inbound_text::{Service, ServiceWord, StopReading, is_stop_word, read_service, read_stop};
 pub use messages::{INTAKE_WAITING_MAX, MessageView, Messages, Steered, Unroutable};
 pub use placeholders::literal as literal_text;
 pub use privacy::{Erased, ForgetElsewhere, ForgottenPerson, PersonExport, Privacy};
-pub use run::{Engine, GATEWAYS, Health, Question};
+pub use run::{Callbacks, Engine, GATEWAYS, Health, Question, Stops};
+pub use services::{
+    CODE_MINUTES, CodeResult, GroupStanding, JoinRequest, JoinResult, Joining, LoginDevice, Logins, OwnPage,
+    PageGroup, PageView, PreparedAlert, RefusedDevice, ServiceRules, WaitingDevice,
+};
 pub use shared::{Leader, Node};

@@ -2,7 +2,7 @@
 
 use crate::api::{EngineError, Parts};
 use crate::plan::{AcceptingRoutes, NoRouteAccepts};
-use crate::record::status;
+use crate::record::{error_in_words, state_in_words, status};
 use crate::run::{ActorCommand, MessageLook};
 use records::{
     AlertNo, Delivery, DeliveryState, DlrState, EndpointNo, MessageClient, MessageId, Mode, Reason,
@@ -312,21 +312,33 @@ pub(crate) fn untouched(alert: AlertNo, endpoint: EndpointNo, entry: &RosterEntr
 }
 
 fn view(delivery: &Delivery, lapsed: bool, entry: RosterEntry) -> Option<MessageView> {
+    let said = state_in_words(&delivery.detail);
     let state = match status(delivery.state, delivery.reason) {
-        DlrState::Undeliverable if lapsed => DlrState::Expired,
+        DlrState::Undeliverable => {
+            said.unwrap_or(if lapsed { DlrState::Expired } else { DlrState::Undeliverable })
+        }
         state => state,
     };
-    let at = match state {
-        DlrState::Delivered => delivery.delivered.or(delivery.accepted),
-        DlrState::Accepted => delivery.accepted,
+    let message = *entry.message?;
+    let at = match delivery.state {
+        DeliveryState::Delivered | DeliveryState::Answered => delivery.delivered.or(delivery.accepted),
+        DeliveryState::Accepted => delivery.accepted,
+        DeliveryState::Failed => delivery.due,
+        DeliveryState::Excluded => Some(message.at),
         _ => None,
     };
     Some(MessageView {
         state,
-        is_final: !matches!(state, DlrState::Enroute | DlrState::Accepted | DlrState::Unknown),
+        is_final: matches!(
+            delivery.state,
+            DeliveryState::Delivered
+                | DeliveryState::Answered
+                | DeliveryState::Failed
+                | DeliveryState::Excluded
+        ),
         at,
-        error: 0,
-        message: *entry.message?,
+        error: if delivery.reason == Reason::NotDelivered { error_in_words(&delivery.detail) } else { 0 },
+        message,
         to: entry.address,
     })
 }

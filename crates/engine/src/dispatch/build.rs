@@ -4,10 +4,11 @@ use super::wording::Rendering;
 use crate::api::{Links, UnitsEstimator};
 use crate::plan::Cut;
 use crate::record::LiveAlert;
-use crate::solve::expires_of;
+use crate::record::delivery_cell::offset;
+use crate::solve::{expires_of, spans_until};
 use records::{
-    Body, Content, DeliveryState, EndpointNo, Entry, ROSTER_BLOCK_ENDPOINTS, Reason, RosterBlock,
-    RosterEntry, Route, Segment, Timestamp,
+    Body, Content, DeliveryState, DeviceProfile, EndpointNo, Entry, ROSTER_BLOCK_ENDPOINTS, Reason,
+    RosterBlock, RosterEntry, Route, Segment, Timestamp,
 };
 use std::sync::Arc;
 
@@ -56,6 +57,11 @@ impl Builder<'_> {
                 give_up(live, endpoint, Reason::InvalidAddress, self.now);
                 continue;
             }
+            if let Some(quiet_until) = spans_until(current.quiet_of(endpoint), self.now) {
+                // It was not yet quiet when the alert was solved.
+                hold(live, endpoint, quiet_until, self.now);
+                continue;
+            }
             let until =
                 expires_of(&live.alert.request, known.rule).min(known.expires.unwrap_or(Timestamp(i64::MAX)));
             if until <= self.now {
@@ -65,9 +71,16 @@ impl Builder<'_> {
             if expires.is_some_and(|expires| expires != until) {
                 break;
             }
-            let Some(mut entry) = self.entry(live, endpoint, known, &mut bodies) else { continue };
+            let profile = current.profile_of(endpoint);
+            let placed = bodies.list.len();
+            let Some(mut entry) = self.entry(live, endpoint, known, profile, &mut bodies) else { continue };
             let units = self.units(&entry, &bodies);
-            if !cut.takes(units, ENTRY_OCTETS + entry.address.len() + own_octets(&entry)) {
+            // Texts of the alert are few; those that were adapted to devices may be many.
+            let adapted = bodies.list[placed..].iter().filter(|_| profile.is_some());
+            let adapted: usize = adapted.filter_map(|body| body.content()).map(Content::octets).sum();
+            if !cut.takes(units, ENTRY_OCTETS + entry.address.len() + own_octets(&entry) + adapted) {
+                bodies.list.truncate(placed);
+                bodies.units.truncate(placed);
                 break;
             }
             expires = Some(until);
@@ -98,10 +111,12 @@ impl Builder<'_> {
         live: &mut LiveAlert,
         endpoint: EndpointNo,
         known: &RosterEntry,
+        profile: Option<DeviceProfile>,
         bodies: &mut Bodies,
     ) -> Option<Entry> {
         let wording = live.wording.clone();
-        let rendered = wording.render(self.route.channel, known.language.as_deref(), &known.values);
+        let language = known.language.as_deref();
+        let rendered = wording.render_for(self.route.channel, language, &known.values, profile);
         let (body, own) = match rendered {
             Ok(Rendering::Shared(body)) => (self.place(bodies, body), None),
             Ok(Rendering::Own(own)) => (0, Some(own)),
@@ -110,7 +125,9 @@ impl Builder<'_> {
                 return None;
             }
         };
-        let wants_link = live.alert.request.require_answer && channels::traits(self.route.channel).reply_link;
+        let shows_link = profile.is_none_or(|profile| profile.links != Some(false));
+        let has_link = channels::traits(self.route.channel).reply_link && shows_link;
+        let wants_link = live.alert.request.require_answer && has_link;
         let link = if wants_link { self.links.link(live.alert.no, endpoint) } else { None };
         Some(Entry { endpoint, attempt: 0, address: known.address.clone(), body, own, expires: None, link })
     }
@@ -167,6 +184,15 @@ fn own_octets(entry: &Entry) -> usize {
     // Platforms' messages are never rendered here.
     let own = entry.own.as_deref().and_then(Body::content).map_or(0, Content::octets);
     own + entry.link.as_ref().map_or(0, String::len)
+}
+
+fn hold(live: &mut LiveAlert, endpoint: EndpointNo, until: Timestamp, now: Timestamp) {
+    let due = offset(live.alert.created, until);
+    live.edit(endpoint, now, |cell| {
+        cell.state = DeliveryState::Held;
+        cell.reason = Reason::QuietHours;
+        cell.due = due;
+    });
 }
 
 fn give_up(live: &mut LiveAlert, endpoint: EndpointNo, reason: Reason, now: Timestamp) {

@@ -1,6 +1,7 @@
 //! Dispatch: endpoints that are ready, made into segments for a route and lane.
 
 mod build;
+mod device_texts;
 mod short;
 mod text_cache;
 mod wording;

@@ -1,7 +1,9 @@
 //! Texts of an alert by channel and language: rendered once where nothing is personal, per person where it
 //! is. A text is data with placeholders, never a program.
 
+use super::device_texts::DeviceTexts;
 use crate::api::Problem;
+use channels::adapt::choices_line;
 use channels::drill::Mark;
 use placeholders::{Escape, Text};
 use records::{AlertRequest, Body, ChannelNumber, Choice, Content, Mode, Recipient};
@@ -26,9 +28,11 @@ pub struct Wording {
     octets: usize,
     /// How to answer, in texts of channels without a link.
     choices: String,
+    /// The texts for devices that show less than their channel carries.
+    pub(super) devices: DeviceTexts,
 }
 
-enum Variant {
+pub(super) enum Variant {
     /// The same for everyone: the text, and its renderings by the mark of a drill. Of a live alert there is
     /// one.
     Shared(Content, Box<[OnceLock<Arc<Body>>]>),
@@ -39,7 +43,7 @@ enum Variant {
 }
 
 /// The parts of one content, and the names of their placeholders.
-struct PersonalTexts {
+pub(super) struct PersonalTexts {
     text: Text,
     subject: Option<Text>,
     html: Option<Text>,
@@ -94,7 +98,8 @@ impl Wording {
             languages: request.texts.languages.keys().cloned().collect(),
             drill: request.mode == Mode::Drill,
             octets: 0,
-            choices: choices_line(request),
+            choices: choices_line(&choices_of(request)),
+            devices: DeviceTexts::new(choices_of(request), request.priority),
         };
         let mut problems = Vec::new();
         for channel in channels::ALL {
@@ -185,7 +190,7 @@ impl Wording {
         places.filter_map(sample).collect()
     }
 
-    fn language_at(&self, place: usize) -> Option<&str> {
+    pub(super) fn language_at(&self, place: usize) -> Option<&str> {
         self.languages.get(place.checked_sub(1)?).map(String::as_str)
     }
 
@@ -252,19 +257,21 @@ impl Wording {
         language: Option<&str>,
         values: &[(String, String)],
     ) -> Result<Rendering, String> {
-        let Some((variant, mark)) = self.variant(channel, language) else {
+        let Some((variant, written_in)) = self.variant(channel, language) else {
             return Err(format!("there is no text for channel {}", channels::name(channel)));
         };
+        let mark = self.mark(language, written_in);
         match variant {
             Variant::Shared(content, rendered) => {
                 let rendered = &rendered[mark.map_or(0, Mark::place)];
-                let body = rendered.get_or_init(|| Arc::new(finished(channel, content.clone(), mark)));
+                let body =
+                    rendered.get_or_init(|| Arc::new(finished(channel, content.clone(), mark, written_in)));
                 Ok(Rendering::Shared(body.clone()))
             }
             Variant::Personal(texts) => {
                 let mut content = texts.fill(values)?;
                 content.text.push_str(self.choices_for(channel));
-                Ok(Rendering::Own(Box::new(finished(channel, content, mark))))
+                Ok(Rendering::Own(Box::new(finished(channel, content, mark, written_in))))
             }
             Variant::Unreadable(reason) => Err(reason.clone()),
         }
@@ -287,8 +294,14 @@ impl Wording {
         self.render(channel, None, &[]).ok().map(|rendering| rendering.body().clone())
     }
 
-    /// The text for a channel in a language, and the mark it gets in a drill.
-    fn variant(&self, channel: ChannelNumber, language: Option<&str>) -> Option<(&Variant, Option<Mark>)> {
+    /// The text for a channel in a language, and the language that it is written in, where that is known.
+    fn variant(&self, channel: ChannelNumber, language: Option<&str>) -> Option<(&Variant, Option<&str>)> {
+        let (variant, place) = self.placed(channel, language)?;
+        Some((variant, self.language_at(place)))
+    }
+
+    /// The text for a channel in a language, and its place among those of the channel.
+    pub(super) fn placed(&self, channel: ChannelNumber, language: Option<&str>) -> Option<(&Variant, usize)> {
         let row = self.variants.get(usize::from(channel.0))?;
         let place = |language: &str| {
             let at = self.languages.binary_search_by(|one| one.as_str().cmp(language)).ok()?;
@@ -297,10 +310,14 @@ impl Wording {
         let at = |place: usize| row.get(place)?.as_ref().map(|variant| (variant, place));
         // An alert may have texts in some languages and no default: the first one is better than silence.
         let found = language.and_then(place).and_then(at).or_else(|| at(0));
-        let (variant, place) = found.or_else(|| (1..row.len()).find_map(at))?;
-        let of_text = || place.checked_sub(1).and_then(|place| Mark::of(&self.languages[place]));
-        let mark = || language.and_then(Mark::of).or_else(of_text).unwrap_or_default();
-        Some((variant, self.drill.then(mark)))
+        found.or_else(|| (1..row.len()).find_map(at))
+    }
+
+    /// The mark of a drill for who reads `preferred` and gets a text in `written_in`.
+    pub(super) fn mark(&self, preferred: Option<&str>, written_in: Option<&str>) -> Option<Mark> {
+        let mark =
+            || preferred.and_then(Mark::of).or_else(|| written_in.and_then(Mark::of)).unwrap_or_default();
+        self.drill.then(mark)
     }
 
     fn variant_of(
@@ -323,7 +340,8 @@ impl Wording {
         Ok(Variant::Shared(content, (0..marks).map(|_| OnceLock::new()).collect()))
     }
 
-    fn choices_for(&self, channel: ChannelNumber) -> &str {
+    /// The line at the end of a channel's texts that says how to answer; empty: there is none.
+    pub(super) fn choices_for(&self, channel: ChannelNumber) -> &str {
         if channels::traits(channel).choices_line { &self.choices } else { "" }
     }
 }
@@ -356,7 +374,7 @@ impl PersonalTexts {
             .flatten()
     }
 
-    fn fill(&self, values: &[(String, String)]) -> Result<Content, String> {
+    pub(super) fn fill(&self, values: &[(String, String)]) -> Result<Content, String> {
         let value_of =
             |name: &str| values.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str());
         let fill = |text: &Text, escape| match text.fill(escape, value_of) {
@@ -390,14 +408,27 @@ pub fn without_values(text: &str) -> String {
 }
 
 /// A rendered text with the mark of a drill, and what follows from it.
-fn finished(channel: ChannelNumber, mut content: Content, mark: Option<Mark>) -> Body {
+fn finished(
+    channel: ChannelNumber,
+    mut content: Content,
+    mark: Option<Mark>,
+    written_in: Option<&str>,
+) -> Body {
     if let Some(mark) = mark {
         mark.put_on(&mut content, channels::traits(channel).mark_last);
     }
+    body(channel, content, written_in)
+}
+
+/// A rendered text, completed with what follows from it.
+pub(super) fn body(channel: ChannelNumber, mut content: Content, written_in: Option<&str>) -> Body {
     if let Some(channel) = channels::of(channel) {
         channel.complete(&mut content);
     }
-    Body::Content(content)
+    match written_in {
+        Some(language) => Body::Translated(language.into(), content),
+        None => Body::Content(content),
+    }
 }
 
 fn field_name(channel: &str, language: Option<&str>) -> String {
@@ -418,14 +449,9 @@ fn value(person: &Recipient, name: &str) -> String {
     }
 }
 
-/// The line of a text that says how to answer it: it has no link to press.
-fn choices_line(request: &AlertRequest) -> String {
-    if !request.require_answer || request.choices.is_empty() {
-        return String::new();
-    }
-    let list: Vec<String> =
-        request.choices.iter().map(|Choice { key, label }| format!("{key} = {label}")).collect();
-    format!("\nReply {}", list.join(", "))
+/// What a text says how to choose: it has no link to press.
+fn choices_of(request: &AlertRequest) -> Vec<Choice> {
+    if request.require_answer { request.choices.clone() } else { Vec::new() }
 }
 
 #[cfg(test)]

@@ -109,8 +109,8 @@ impl Chains {
     pub fn spared(&self, endpoint: EndpointNo, standing: impl Fn(EndpointNo) -> DeviceState) -> Vec<Move> {
         let mut moves = Vec::new();
         for chain in self.people(endpoint).filter(|chain| chain.satisfied(&standing)) {
-            for later in chain.endpoints.iter().map(|&at| EndpointNo(at)).filter(|&at| waiting(standing(at)))
-            {
+            let spare = |at: &EndpointNo| may_be_spared(standing(*at));
+            for later in chain.endpoints.iter().map(|&at| EndpointNo(at)).filter(spare) {
                 if self.people(later).all(|other| other.satisfied(&standing)) {
                     push(&mut moves, Move::NotNeeded(later));
                 }
@@ -146,6 +146,11 @@ fn waiting(at: DeviceState) -> bool {
     at.state == DeliveryState::Held && at.reason == Reason::EarlierDevice
 }
 
+/// It waits for its turn, or for somebody to come while a later device was called for.
+fn may_be_spared(at: DeviceState) -> bool {
+    waiting(at) || at.state == DeliveryState::Held && at.reason == Reason::RetryDue
+}
+
 fn push(moves: &mut Vec<Move>, a: Move) {
     if !moves.contains(&a) {
         moves.push(a);
@@ -176,7 +181,7 @@ mod tests {
     /// Anna: 0, 1. Bo: 2, 1 (they share endpoint 1).
     fn chains(strategy: Strategy) -> Chains {
         let entries = vec![entry(&[("anna", 0)]), entry(&[("anna", 1), ("bo", 1)]), entry(&[("bo", 0)])];
-        let block = RosterBlock { first: EndpointNo(0), entries };
+        let block = RosterBlock { entries, ..RosterBlock::default() };
         Chains::new(std::iter::once(&block), |_| strategy)
     }
 

@@ -12,6 +12,8 @@ const CLASSES_MAX: usize = 16_384;
 /// As many answers are remembered as there are distinct beginnings of addresses; a bound against hostile
 /// ones.
 const REMEMBERED_MAX: usize = 1_000_000;
+/// Parts of long messages are spread over so many slots: those of one message share one.
+const SLOTS: u64 = 64;
 /// The class of addresses that no route takes.
 pub const NOWHERE: u16 = 0;
 
@@ -33,6 +35,9 @@ pub struct RouteCriteria<'a> {
     pub account: &'a str,
     /// By this route alone.
     pub route: Option<&'a str>,
+    /// The slot of the long message that it is a part of: phones join parts that come by one carrier (TS
+    /// 23.040, 9.2.3.24.1), so parts of one slot prefer the same of equal routes.
+    pub slot: Option<u8>,
 }
 
 impl<'a> RouteCriteria<'a> {
@@ -46,6 +51,7 @@ impl<'a> RouteCriteria<'a> {
             sender,
             account: &alert.account,
             route: None,
+            slot: None,
         }
     }
 
@@ -56,8 +62,18 @@ impl<'a> RouteCriteria<'a> {
         message: &'a RosterMessage,
     ) -> RouteCriteria<'a> {
         let (sender, route) = (&*message.short.source.addr, message.route.as_deref());
-        RouteCriteria { sender, route, ..RouteCriteria::of(alert, channels::SMS, address) }
+        let slot = slot(address, message);
+        RouteCriteria { sender, route, slot, ..RouteCriteria::of(alert, channels::SMS, address) }
     }
+}
+
+/// The slot of a part, by its client, sender, receiver and reference.
+fn slot(address: &str, message: &RosterMessage) -> Option<u8> {
+    let part = channels::MessagePart::of(&message.short)?;
+    let mut hasher = FxHasher::default();
+    (address, &message.party, &message.short.source.addr, part).hash(&mut hasher);
+    // Its high bits are the well mixed ones.
+    Some((hasher.finish() >> 32) as u8 & (SLOTS - 1) as u8)
 }
 
 /// Gives classes. Immutable but for its memory of what it was asked.
@@ -83,6 +99,7 @@ struct CachedClass {
     sender: Box<str>,
     account: Box<str>,
     route: Option<Box<str>>,
+    slot: Option<u8>,
     class: u16,
 }
 
@@ -90,6 +107,7 @@ impl CachedClass {
     fn is_to(&self, sought: &RouteCriteria<'_>) -> bool {
         self.channel == sought.channel
             && self.mode == sought.mode
+            && self.slot == sought.slot
             && same(&self.beginning, sought.address)
             && same(&self.sender, sought.sender)
             && same(&self.account, sought.account)
@@ -142,10 +160,11 @@ impl Classifier {
             None => seen.classes.iter().position(|known| !known.is_empty()).unwrap_or(0) as u16,
         };
         if seen.answers.len() < REMEMBERED_MAX {
-            let RouteCriteria { channel, mode, address, sender, account, route } = sought;
+            let RouteCriteria { channel, mode, address, sender, account, route, slot } = sought;
             let (beginning, sender, account) = (address.into(), sender.into(), account.into());
             let route = route.map(Into::into);
-            seen.answers.insert(key, CachedClass { channel, mode, beginning, sender, account, route, class });
+            let answer = CachedClass { channel, mode, beginning, sender, account, route, slot, class };
+            seen.answers.insert(key, answer);
         }
         class
     }
@@ -181,7 +200,7 @@ impl Classifier {
 
 /// Lower priority number first, then the longer prefix, then the lower cost.
 fn tiers(routes: &[Route], sought: &RouteCriteria<'_>) -> Tiers {
-    let RouteCriteria { channel, mode, address, sender, account, route: named } = *sought;
+    let RouteCriteria { channel, mode, address, sender, account, route: named, slot } = *sought;
     let mut fitting: Vec<((i32, usize, i64), usize)> = routes
         .iter()
         .enumerate()
@@ -203,7 +222,26 @@ fn tiers(routes: &[Route], sought: &RouteCriteria<'_>) -> Tiers {
         }
         last = Some(rank);
     }
-    tiers
+    match slot {
+        Some(slot) => tiers.iter().flat_map(|tier| in_turn(routes, tier, slot)).collect(),
+        None => tiers,
+    }
+}
+
+/// Equal routes one after another, beginning with that of the slot: slots are shared out by weight.
+fn in_turn(routes: &[Route], tier: &[usize], slot: u8) -> Tiers {
+    let weight = |route: &usize| u64::from(routes[*route].weight.max(1));
+    let total: u64 = tier.iter().map(weight).sum();
+    let mut left = u64::from(slot) * total / SLOTS;
+    let first = tier.iter().position(|route| match left.checked_sub(weight(route)) {
+        Some(rest) => {
+            left = rest;
+            false
+        }
+        None => true,
+    });
+    let (before, from) = tier.split_at(first.unwrap_or(0));
+    from.iter().chain(before).map(|route| vec![*route]).collect()
 }
 
 /// The length of the longest prefix that fits; 0 for a route that takes everything.
@@ -227,6 +265,7 @@ mod tests {
             sender: "",
             account: "a",
             route: None,
+            slot: None,
         }
     }
 
@@ -267,6 +306,53 @@ mod tests {
         let classifier =
             Classifier::new(vec![route("no", channels::SMS, |r| r.prefixes = vec!["+47".into()])]);
         assert_eq!(classifier.class(&sms("+46701234567")), NOWHERE);
+    }
+
+    #[test]
+    fn parts_of_one_message_take_one_of_equal_routes_and_messages_are_spread_by_weight() {
+        let classifier = Classifier::new(vec![
+            route("a", channels::SMS, |r| r.weight = 3),
+            route("b", channels::SMS, |_| {}),
+            route("reserve", channels::SMS, |r| r.priority = 1),
+        ]);
+        let mut firsts = [0; 2];
+        for slot in 0..SLOTS as u8 {
+            let class = classifier.class(&RouteCriteria { slot: Some(slot), ..sms("+46701") });
+            let tiers = classifier.tiers(class);
+            assert!(tiers.iter().all(|tier| tier.len() == 1), "{tiers:?}");
+            let order: Vec<usize> = tiers.iter().flatten().copied().collect();
+            assert!(order == [0, 1, 2] || order == [1, 0, 2], "{order:?}");
+            firsts[order[0]] += 1;
+        }
+        assert_eq!(firsts, [48, 16]);
+        let whole = classifier.class(&sms("+46701"));
+        assert_eq!(*classifier.tiers(whole), vec![vec![0, 1], vec![2]], "a whole message takes either");
+    }
+
+    #[test]
+    fn the_slot_of_a_part_follows_from_client_sender_receiver_and_reference() {
+        let message = |client: &str, sender: &str, reference: u8, part: u8| RosterMessage {
+            id: records::MessageId(1),
+            party: records::MessageClient::Smpp(client.into()),
+            at: records::Timestamp(0),
+            short: records::Short {
+                source: records::ShortAddress { ton_npi: None, addr: sender.into() },
+                udh: [0, 3, reference, 3, part].into(),
+                ..records::Short::default()
+            },
+            route: None,
+            tell: records::DlrRequest::default(),
+        };
+        let first = slot("+46701", &message("a", "71700", 7, 1));
+        assert!(first.is_some());
+        for part in 2..=3 {
+            assert_eq!(slot("+46701", &message("a", "71700", 7, part)), first);
+        }
+        let others = (0..50u8).map(|reference| slot("+46701", &message("a", "71700", reference, 1)));
+        let distinct: std::collections::HashSet<_> = others.collect();
+        assert!(distinct.len() > 20, "references are spread: {distinct:?}");
+        let whole = RosterMessage { short: records::Short::default(), ..message("a", "71700", 7, 1) };
+        assert_eq!(slot("+46701", &whole), None);
     }
 
     #[test]

@@ -2,13 +2,26 @@
 
 use super::classify::{Classifier, RouteCriteria};
 use crate::api::{Forecast, RouteForecast};
-use records::{Alert, ChannelNumber, RosterBlock};
+use records::{Alert, ChannelNumber, DeviceProfile, EndpointNo, Reason, RosterBlock};
 use std::collections::BTreeMap;
+
+/// Endpoints that get one text by the same routes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TextGroup {
+    /// How they are reached.
+    pub channel: ChannelNumber,
+    /// The place of their language among those of the table, from 1; 0: the default.
+    language: u16,
+    /// What their devices can show, where that is less than the channel carries.
+    pub profile: Option<DeviceProfile>,
+    class: u16,
+}
 
 /// Counts of a forecast, taken in block by block.
 #[derive(Default)]
 pub struct ForecastTable {
-    by_class: BTreeMap<u16, u64>,
+    groups: BTreeMap<TextGroup, u64>,
+    languages: Vec<String>,
     channels: BTreeMap<ChannelNumber, u64>,
     excluded: BTreeMap<&'static str, u64>,
     endpoints: u64,
@@ -17,7 +30,7 @@ pub struct ForecastTable {
 impl ForecastTable {
     /// Takes a block in.
     pub fn take(&mut self, block: &RosterBlock, classifier: &Classifier, alert: &Alert) {
-        for entry in &block.entries {
+        for (endpoint, entry) in (block.first.0..).map(EndpointNo).zip(&block.entries) {
             if let Some(reason) = entry.excluded {
                 *self.excluded.entry(reason.words()).or_default() += 1;
                 continue;
@@ -25,33 +38,66 @@ impl ForecastTable {
             let Some(channel) = entry.channel else { continue };
             self.endpoints += 1;
             *self.channels.entry(channel).or_default() += 1;
-            *self
-                .by_class
-                .entry(classifier.class(&RouteCriteria::of(alert, channel, &entry.address)))
-                .or_default() += 1;
+            let group = TextGroup {
+                channel,
+                language: self.place_of(entry.language.as_deref()),
+                profile: block.profile_of(endpoint),
+                class: classifier.class(&RouteCriteria::of(alert, channel, &entry.address)),
+            };
+            *self.groups.entry(group).or_default() += 1;
         }
     }
 
-    /// The forecast. `units` tells how many units of a route's rate one endpoint costs, `before` how many
-    /// units wait on a route already.
+    fn place_of(&mut self, language: Option<&str>) -> u16 {
+        let Some(language) = language else { return 0 };
+        let known = self.languages.iter().position(|one| one == language);
+        let place = known.unwrap_or_else(|| {
+            self.languages.push(language.to_owned());
+            self.languages.len() - 1
+        });
+        u16::try_from(place + 1).unwrap_or_default()
+    }
+
+    /// The language of a group's text.
+    pub fn language(&self, group: &TextGroup) -> Option<&str> {
+        self.languages.get(usize::from(group.language).checked_sub(1)?).map(String::as_str)
+    }
+
+    /// Groups with their counts and the first route that takes them; those of one text, which go by other
+    /// routes, stand together.
+    pub fn groups<'t>(
+        &'t self,
+        classifier: &'t Classifier,
+    ) -> impl Iterator<Item = (&'t TextGroup, u64, Option<usize>)> + 't {
+        let first = |class| classifier.tiers(class).first().and_then(|tier| tier.first().copied());
+        self.groups.iter().map(move |(group, count)| (group, *count, first(group.class)))
+    }
+
+    /// The forecast. `units` tells how many units of a route's rate one endpoint of a group costs, or that it
+    /// gets nothing, `before` how many units wait on a route already.
     pub fn forecast(
         &self,
         classifier: &Classifier,
-        units: impl Fn(usize) -> u64,
+        units: impl Fn(usize, &TextGroup) -> Option<u64>,
         before: impl Fn(usize) -> u64,
     ) -> Forecast {
         let mut routes: BTreeMap<usize, RouteForecast> = BTreeMap::new();
-        let mut nowhere = 0;
-        for (&class, &count) in &self.by_class {
-            match classifier.tiers(class).first() {
-                Some(tier) => share(classifier, tier, count, &units, &mut routes),
+        let (mut nowhere, mut unsaid) = (0, 0);
+        for (group, &count) in &self.groups {
+            match classifier.tiers(group.class).first() {
+                Some(tier) if units(tier[0], group).is_none() => unsaid += count,
+                Some(tier) => {
+                    share(classifier, tier, count, &|route| units(route, group).unwrap_or(1), &mut routes)
+                }
                 None => nowhere += count,
             }
         }
         let mut excluded: BTreeMap<String, u64> =
             self.excluded.iter().map(|(words, n)| ((*words).to_owned(), *n)).collect();
-        if nowhere > 0 {
-            excluded.insert(records::Reason::NoRoute.words().to_owned(), nowhere);
+        for (reason, count) in [(Reason::NoRoute, nowhere), (Reason::NotRendered, unsaid)] {
+            if count > 0 {
+                excluded.insert(reason.words().to_owned(), count);
+            }
         }
         for (&i, forecast) in &mut routes {
             let route = &classifier.routes()[i];
@@ -77,6 +123,7 @@ impl ForecastTable {
                 .map(|(i, forecast)| (classifier.routes()[i].name.clone(), forecast))
                 .collect(),
             problems: Vec::new(),
+            devices: Vec::new(),
         }
     }
 }
@@ -110,7 +157,6 @@ fn share(
 mod tests {
     use super::*;
     use crate::testing::{alert, entry, request, route};
-    use records::{EndpointNo, Reason};
 
     #[test]
     fn equals_share_by_rate_and_the_slowest_tells_the_time() {
@@ -124,8 +170,12 @@ mod tests {
         entries
             .push(records::RosterEntry { excluded: Some(Reason::OptedOut), ..entry(channels::SMS, "+47") });
         let mut tableau = ForecastTable::default();
-        tableau.take(&RosterBlock { first: EndpointNo(0), entries }, &classifier, &alert(1, request("x")));
-        let forecast = tableau.forecast(&classifier, |_| 2, |_| 0);
+        tableau.take(
+            &RosterBlock { entries, ..RosterBlock::default() },
+            &classifier,
+            &alert(1, request("x")),
+        );
+        let forecast = tableau.forecast(&classifier, |_, _| Some(2), |_| 0);
         assert_eq!(
             forecast.routes["slow"],
             RouteForecast { endpoints: 100, units: 200, seconds: 20.0, cost: 400 }
@@ -134,5 +184,34 @@ mod tests {
         assert_eq!(forecast.routes["mail"].endpoints, 1);
         assert_eq!((forecast.endpoints, forecast.seconds, forecast.cost), (401, 20.0, 1600));
         assert_eq!(forecast.excluded.values().sum::<u64>(), 1);
+    }
+
+    #[test]
+    fn devices_with_a_profile_are_counted_with_the_parts_of_their_own_text() {
+        let classifier = Classifier::new(vec![route("sms", channels::SMS, |r| r.cost = 10)]);
+        let profile = |length| DeviceProfile { length: Some(length), ..DeviceProfile::default() };
+        let profiles = [(1, 20), (2, 1)]
+            .map(|(place, length)| records::PlacedProfile { place, profile: profile(length) })
+            .into();
+        let entries = (0..4).map(|i| entry(channels::SMS, &format!("+46{i}"))).collect();
+        let mut table = ForecastTable::default();
+        let block = RosterBlock { entries, profiles, ..RosterBlock::default() };
+        table.take(&block, &classifier, &alert(1, request("x")));
+        let units = |_, group: &TextGroup| match group.profile.and_then(|profile| profile.length) {
+            None => Some(3),
+            Some(20) => Some(1),
+            Some(_) => None,
+        };
+        let forecast = table.forecast(&classifier, units, |_| 0);
+        assert_eq!(
+            (forecast.routes["sms"].endpoints, forecast.routes["sms"].units, forecast.cost),
+            (3, 7, 70)
+        );
+        assert_eq!(
+            forecast.excluded[Reason::NotRendered.words()],
+            1,
+            "no text that anybody would understand"
+        );
+        assert_eq!(table.groups(&classifier).map(|(_, count, _)| count).collect::<Vec<_>>(), [2, 1, 1]);
     }
 }

@@ -10,4 +10,4 @@ pub use accepting_routes::{AcceptingRoutes, NoRouteAccepts};
 pub use chains::{Chains, DeviceState, Move};
 pub use classify::{Classifier, NOWHERE, RouteCriteria, Tiers};
 pub use cut::{Cut, ahead_units_max};
-pub use forecast::ForecastTable;
+pub use forecast::{ForecastTable, TextGroup};

@@ -6,6 +6,7 @@ use super::Privacy;
 use super::person::ForgottenPerson;
 use crate::api::EngineError;
 use crate::run::{ActorCommand, store_error};
+use crate::services::{Joining, PageNotes};
 use futures_util::future::BoxFuture;
 use records::{Alert, AlertNo, AlertState, ChannelNumber, EndpointNo, ROSTER_BLOCK_ENDPOINTS, RosterBlock};
 use rustc_hash::FxHashSet;
@@ -156,6 +157,8 @@ impl Privacy {
     ) -> Result<Erased, EngineError> {
         let store = self.engine.store();
         let record = store.erase_recipient(&person.account, &person.id).await.map_err(store_error)?;
+        Joining::of(&self.engine).forget(&person.account, &person.id).await?;
+        PageNotes::of(&self.engine).forget(&person.account, &person.id).await?;
         let devices = record.devices.iter().map(|device| (device.channel, device.address.clone()));
         person.addresses.extend(devices);
         self.find_addresses(&mut person).await?;
@@ -191,7 +194,7 @@ impl Privacy {
         let (mut fields, store) = (0, self.engine.store());
         let addresses = person.addresses.iter().map(|(_, address)| address);
         for name in std::iter::once(&person.id).chain(addresses) {
-            let forgetting = store.forget_person(&person.account, name, self.engine.now());
+            let forgetting = store.forget_person(&person.account, name, self.engine.parts().now());
             fields += forgetting.await.map_err(store_error)?;
         }
         Ok(fields)
@@ -207,18 +210,20 @@ impl Privacy {
         let hasher = store.stop_hasher().ok_or_else(|| {
             EngineError::Internal("there is no key for the stops of forgotten people".to_owned())
         })?;
-        let now = self.engine.now();
+        let now = self.engine.parts().now();
         let stop = |(channel, address): &(ChannelNumber, String)| {
             let mut marks = record.devices.iter().filter(|device| device.opted_out);
             let marked = marks.any(|device| (device.channel, &device.address) == (*channel, address));
-            StopOf {
-                channel: *channel,
-                address: address.clone(),
-                hash: hasher.hash(&person.account, *channel, address),
-                stopped: marked.then_some(now),
-            }
+            let (channel, hash) = (*channel, hasher.hash(&person.account, *channel, address));
+            let stopped = marked.then_some(now);
+            stored_forms(channel, address).into_iter().map(move |address| StopOf {
+                channel,
+                address,
+                hash,
+                stopped,
+            })
         };
-        let stops = person.addresses.iter().map(stop).collect();
+        let stops = person.addresses.iter().flat_map(stop).collect();
         store.forget_stops(&person.account, stops).await.map_err(store_error)
     }
 
@@ -229,7 +234,11 @@ impl Privacy {
     ) -> Result<u64, EngineError> {
         let body = serde_json::to_string(&Note::new(person, alerts));
         let body = body.map_err(|error| EngineError::Internal(error.to_string()))?;
-        self.engine.store().put_erasure(&person.account, &body, self.engine.now()).await.map_err(store_error)
+        self.engine
+            .store()
+            .put_erasure(&person.account, &body, self.engine.parts().now())
+            .await
+            .map_err(store_error)
     }
 
     /// Addresses that rosters know as theirs alone, from when their record had others.
@@ -312,6 +321,20 @@ impl Privacy {
             self.engine.request(|reply| ActorCommand::Forget { no, endpoints, request, reply }).await?;
         Ok(if gone { Found::Erased } else { Found::Waits })
     }
+}
+
+/// The forms in which a stop of an address may be stored: as the device has it, in its one form, and as
+/// networks gave it to older versions.
+fn stored_forms(channel: ChannelNumber, address: &str) -> Vec<String> {
+    let one_form = channels::canonical(channel, address, &channels::Defaults::default()).into_owned();
+    let mut forms = vec![address.to_owned()];
+    if let Some(digits) = one_form.strip_prefix('+') {
+        forms.extend([digits.to_owned(), format!("00{digits}")]);
+    }
+    if one_form != address {
+        forms.push(one_form);
+    }
+    forms
 }
 
 /// Where a person was found in an alert.

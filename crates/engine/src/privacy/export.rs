@@ -7,12 +7,16 @@ use crate::api::{DeliveryView, EngineError};
 use crate::messages::untouched;
 use crate::report::{headline, rfc3339};
 use crate::run::{ActorCommand, DeliveryPage, delivery_view, store_error};
-use records::{Alert, AlertNo, EndpointNo, RosterBlock, RosterEntry, ShortText};
+use records::{Alert, AlertNo, ChannelNumber, EndpointNo, RosterBlock, RosterEntry, ShortText};
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Alerts looked up in one go.
 const ALERTS_AT_ONCE: usize = 200;
+
+/// Words that are perhaps a stop, looked up in one go.
+const PERHAPS_AT_ONCE: usize = 1_000;
 
 /// All that is known of a person.
 #[derive(Debug, Clone, Serialize)]
@@ -25,6 +29,8 @@ pub struct PersonExport {
     pub groups: Vec<String>,
     /// Stops of their addresses.
     pub stops: Vec<StopView>,
+    /// Words of theirs that are perhaps a stop, until somebody decides.
+    pub perhaps_stops: Vec<PerhapsView>,
     /// Alerts that were sent to them, or left them out, with what became of each copy.
     pub alerts: Vec<AlertOfPerson>,
     /// Messages that platforms sent to their numbers.
@@ -42,6 +48,19 @@ pub struct StopView {
     pub sender: Option<String>,
     /// Since when; RFC 3339.
     pub since: String,
+}
+
+/// Words that are perhaps a stop.
+#[derive(Debug, Clone, Serialize)]
+pub struct PerhapsView {
+    /// By which channel.
+    pub channel: &'static str,
+    /// Theirs.
+    pub address: String,
+    /// What they wrote.
+    pub text: String,
+    /// When; RFC 3339.
+    pub at: String,
 }
 
 /// An alert as it went to a person.
@@ -79,7 +98,8 @@ impl Privacy {
     /// [`EngineError::NotFound`] if nothing is known of them; the store's.
     pub async fn export(&self, account: &str, id: &str) -> Result<PersonExport, EngineError> {
         let store = self.engine.store();
-        let record = store.recipient(account, id).await.map_err(store_error)?.map(|(record, _)| record);
+        let mut record = store.recipient(account, id).await.map_err(store_error)?.map(|(record, _)| record);
+        crate::run::Stops::of(&self.engine).mark_stops(account, record.as_mut_slice()).await?;
         let devices = record.iter().flat_map(|record| &record.devices);
         let person = ForgottenPerson {
             account: account.to_owned(),
@@ -88,12 +108,13 @@ impl Privacy {
         };
         let groups = self.groups_of(&person).await?;
         let stops = self.stops_of(&person).await?;
+        let perhaps_stops = self.perhaps_stops_of(&person).await?;
         let (alerts, messages) = self.sent_to(&person).await?;
         if record.is_none() && groups.is_empty() && alerts.is_empty() {
             return Err(EngineError::NotFound);
         }
         let record = record.as_ref().map(store::import::to_json);
-        Ok(PersonExport { id: person.id, record, groups, stops, alerts, messages })
+        Ok(PersonExport { id: person.id, record, groups, stops, perhaps_stops, alerts, messages })
     }
 
     async fn groups_of(&self, person: &ForgottenPerson) -> Result<Vec<String>, EngineError> {
@@ -117,7 +138,9 @@ impl Privacy {
             sender,
             since: rfc3339(at),
         };
-        let theirs = all.into_iter().filter(|stop| person.has(stop.channel, &stop.address));
+        let addresses = one_forms(person);
+        let is_theirs = |stop: &store::OptOut| addresses.contains(&one_form(stop.channel, &stop.address));
+        let theirs = all.into_iter().filter(is_theirs);
         let mut found: Vec<StopView> =
             theirs.map(|stop| view(stop.channel, &stop.address, stop.sender, stop.at)).collect();
         let forgotten = store.forgotten_stops(&person.account).await.map_err(store_error)?;
@@ -130,6 +153,25 @@ impl Privacy {
         }
         found.sort_by(|a, b| (a.channel, &a.address, &a.sender).cmp(&(b.channel, &b.address, &b.sender)));
         Ok(found)
+    }
+
+    async fn perhaps_stops_of(&self, person: &ForgottenPerson) -> Result<Vec<PerhapsView>, EngineError> {
+        let (store, addresses) = (self.engine.store(), one_forms(person));
+        let (mut after, mut found) = (0, Vec::new());
+        loop {
+            let page = store.perhaps_stops(&person.account, after, PERHAPS_AT_ONCE).await;
+            let page = page.map_err(store_error)?;
+            let Some(last) = page.last() else { return Ok(found) };
+            after = last.no;
+            let theirs =
+                page.into_iter().filter(|one| addresses.contains(&one_form(one.channel, &one.address)));
+            found.extend(theirs.map(|one| PerhapsView {
+                channel: channels::name(one.channel),
+                address: one.address,
+                text: one.text,
+                at: rfc3339(one.at),
+            }));
+        }
     }
 
     async fn sent_to(
@@ -214,6 +256,15 @@ impl Privacy {
         let row = rows.into_iter().find(|row| row.endpoint == endpoint);
         Ok(delivery_view(&row.unwrap_or_else(|| untouched(no, endpoint, entry)), entry))
     }
+}
+
+/// An address in its one form.
+fn one_form(channel: ChannelNumber, address: &str) -> (ChannelNumber, String) {
+    (channel, channels::canonical(channel, address, &channels::Defaults::default()).into_owned())
+}
+
+fn one_forms(person: &ForgottenPerson) -> FxHashSet<(ChannelNumber, String)> {
+    person.addresses.iter().map(|(channel, address)| one_form(*channel, address)).collect()
 }
 
 /// Entries with the person, and those with their address and nobody's name.

@@ -46,7 +46,7 @@ fn a_person_leaves_what_is_theirs_and_an_address_that_others_have_too_stays() {
 #[test]
 fn a_block_says_which_endpoints_were_changed() {
     let entries = vec![of("+461", &["bo"]), of("+462", &["ann"]), of("+46701234567", &[])];
-    let mut block = RosterBlock { first: EndpointNo(512), entries };
+    let mut block = RosterBlock { first: EndpointNo(512), entries, ..RosterBlock::default() };
     assert_eq!(ann().leave_block(&mut block), [EndpointNo(513), EndpointNo(514)]);
     assert_eq!(ann().leave_block(&mut block), []);
 }

@@ -2,7 +2,7 @@
 //! index on random keys costs ten times the row.
 
 use records::{
-    AlertNo, DecodeError, EndpointNo, FORM, Outcome, Receipt, Timestamp, behind_form, decode_outcomes,
+    AlertNo, CarrierReceipt, DecodeError, EndpointNo, FORM, Outcome, Timestamp, behind_form, decode_outcomes,
     encode_outcomes,
 };
 use rustc_hash::FxHashMap;
@@ -31,10 +31,10 @@ const RECORD_EARLY_MAX: usize = 1_024;
 pub struct CarrierIds {
     spans: VecDeque<(i64, Span)>,
     unsaved: Vec<u8>,
-    early: FxHashMap<u64, (Receipt, Timestamp)>,
+    early: FxHashMap<u64, (CarrierReceipt, Timestamp)>,
     early_order: VecDeque<(u64, Timestamp)>,
     /// Early ones that the topic lacks: the place from which outcomes are read again may be behind them.
-    early_unsaved: Vec<(Receipt, Timestamp)>,
+    early_unsaved: Vec<(CarrierReceipt, Timestamp)>,
     /// Receipts that belong to nothing we know.
     pub unmatched: u64,
 }
@@ -65,7 +65,7 @@ pub type PartOf = (AlertNo, EndpointNo, u8);
 
 impl CarrierIds {
     /// Notes an id; answers with the receipt that waited for it.
-    pub fn add(&mut self, key: u64, of: PartOf, now: Timestamp) -> Option<Receipt> {
+    pub fn add(&mut self, key: u64, of: PartOf, now: Timestamp) -> Option<CarrierReceipt> {
         let packed = pack(of);
         self.span(now).insert(key, packed);
         self.unsaved.extend_from_slice(&key.to_le_bytes());
@@ -82,7 +82,7 @@ impl CarrierIds {
     }
 
     /// Keeps a receipt that nobody is known for yet.
-    pub fn wait(&mut self, receipt: Receipt, now: Timestamp) {
+    pub fn wait(&mut self, receipt: CarrierReceipt, now: Timestamp) {
         self.forget_early(now);
         if self.early_order.len() >= EARLY_MAX {
             self.unmatched += 1;
@@ -92,9 +92,9 @@ impl CarrierIds {
         self.await_id(&receipt, now);
     }
 
-    fn await_id(&mut self, receipt: &Receipt, now: Timestamp) {
-        for &key in &receipt.keys {
-            self.early.insert(key, (receipt.clone(), now));
+    fn await_id(&mut self, of: &CarrierReceipt, now: Timestamp) {
+        for &key in &of.receipt.keys {
+            self.early.insert(key, (of.clone(), now));
             self.early_order.push_back((key, now));
         }
     }
@@ -116,10 +116,10 @@ impl CarrierIds {
         let slices = unsaved.chunks(RECORD_IDS_MAX * OCTETS);
         let ids = slices.map(|ids| [&[FORM][..], &now.0.to_le_bytes(), ids].concat());
         let mut early = std::mem::take(&mut self.early_unsaved);
-        early.retain(|(receipt, _)| receipt.keys.iter().any(|key| self.early.contains_key(key)));
+        early.retain(|(of, _)| of.receipt.keys.iter().any(|key| self.early.contains_key(key)));
         let early = early.chunks(RECORD_EARLY_MAX).map(|early| {
             let receipts: Vec<Outcome> =
-                early.iter().map(|(receipt, _)| Outcome::Receipt(receipt.clone())).collect();
+                early.iter().map(|(of, _)| Outcome::CarrierReceipt(Box::new(of.clone()))).collect();
             [&[FORM][..], &(!early[0].1.0).to_le_bytes(), &encode_outcomes(&receipts)].concat()
         });
         ids.chain(early).collect()
@@ -141,8 +141,10 @@ impl CarrierIds {
             self.load_ids(at, rest);
         } else if now.us_since(at) <= EARLY_S * 1_000_000 {
             for outcome in decode_outcomes(rest).unwrap_or_default() {
-                if let Outcome::Receipt(receipt) = outcome {
-                    self.await_id(&receipt, now);
+                match outcome {
+                    Outcome::Receipt(receipt) => self.await_id(&receipt.into(), now),
+                    Outcome::CarrierReceipt(of) => self.await_id(&of, now),
+                    _ => {}
                 }
             }
         }
@@ -196,19 +198,19 @@ fn unpack((alert, endpoint): (u32, u32)) -> PartOf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use records::ReceiptState;
+    use records::{Receipt, ReceiptState};
 
     const OF: PartOf = (AlertNo(7), EndpointNo(4_999_999), 3);
 
-    fn receipt(keys: &[u64]) -> Receipt {
-        Receipt {
+    fn receipt(keys: &[u64]) -> CarrierReceipt {
+        CarrierReceipt::from(Receipt {
             route: "r".into(),
             keys: keys.to_vec(),
             id: String::new(),
             state: ReceiptState::Delivered,
             text: String::new(),
             at: Timestamp(0),
-        }
+        })
     }
 
     #[test]
@@ -271,6 +273,15 @@ mod tests {
         let at = Timestamp(5).plus_s(EARLY_S + 1);
         records.iter().for_each(|record| late.load(record, at));
         assert_eq!((late.add(2, OF, at), late.find(&[1])), (None, Some(OF)), "it waits no longer");
+    }
+
+    #[test]
+    fn early_receipts_of_an_earlier_version_are_read() {
+        let old = Outcome::Receipt(receipt(&[11]).receipt);
+        let record = [&[FORM][..], &(!5i64).to_le_bytes(), &encode_outcomes(&[old])].concat();
+        let mut ids = CarrierIds::default();
+        ids.load(&record, Timestamp(6));
+        assert_eq!(ids.add(11, OF, Timestamp(7)), Some(receipt(&[11])));
     }
 
     #[test]

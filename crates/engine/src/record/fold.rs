@@ -8,6 +8,9 @@ use records::{
     ReceiptState, Timestamp,
 };
 
+/// Who is not there is tried so often at most: attempts are counted in one octet.
+const PRESENCE_TRIES_MAX: u8 = 250;
+
 /// What follows from a fold, for the actor to carry out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
@@ -20,6 +23,8 @@ pub enum Effect {
     },
     /// It did not get through by this device.
     Missed(EndpointNo),
+    /// Nobody is there now, and it is tried again: until then their next device is called for.
+    Absent(EndpointNo),
     /// It got further.
     Reached(EndpointNo),
     /// Somebody answered.
@@ -170,15 +175,19 @@ impl Folding<'_> {
     ) {
         let created = live.alert.created;
         let waits = self.retry_after_s;
-        let mut missed = false;
+        let (mut missed, mut absent) = (false, false);
         live.edit(endpoint, at, |cell| {
             if has_arrived(cell.state) || cell.state == DeliveryState::Accepted || is_ended(cell) {
                 return;
             }
             cell.detail = words;
-            let wait = waits.get(usize::from(cell.tries.max(1)) - 1).filter(|_| !permanent);
-            match wait {
+            let may_come = cell.channel().is_some_and(|channel| channels::traits(channel).presence);
+            let wait = waits.get(usize::from(cell.tries.max(1)) - 1);
+            // Who may come is waited for as long as the alert lasts.
+            let last = waits.last().filter(|_| may_come && cell.tries < PRESENCE_TRIES_MAX);
+            match wait.or(last).filter(|_| !permanent) {
                 Some(&seconds) => {
+                    absent = may_come;
                     cell.state = DeliveryState::Held;
                     cell.reason = Reason::RetryDue;
                     // Whole seconds: retries of one second come due together.
@@ -193,6 +202,9 @@ impl Folding<'_> {
         });
         if missed {
             self.effects.push(Effect::Missed(endpoint));
+        }
+        if absent {
+            self.effects.push(Effect::Absent(endpoint));
         }
     }
 

@@ -49,7 +49,7 @@ impl LiveAlert {
         let tally = Tally::new(alert.request.terminal);
         let metas = match alert.origin {
             Origin::Standing { intake_from } => Some(Box::new(MessageMetaTable::new(intake_from))),
-            Origin::Api | Origin::Cap(_) => None,
+            Origin::Api | Origin::Cap(_) | Origin::Reply => None,
         };
         LiveAlert {
             alert,
@@ -300,6 +300,10 @@ impl LiveAlert {
         let cell = self.cells.get_mut(i)?;
         let before = *cell;
         change(cell);
+        if self.metas.is_some() && cell.state == DeliveryState::Failed && before.state != cell.state {
+            // A message that failed waits for nothing: its client may query when that was.
+            cell.due = offset(self.alert.created, now);
+        }
         let after = *cell;
         if before == after {
             return None;
@@ -470,6 +474,12 @@ impl LiveAlert {
             }
             self.edit(EndpointNo(i as u32), now, |cell| {
                 cell.due = 0;
+                // It was to be sent again because nobody knows of the last time: nobody does still.
+                if cell.reason == Reason::Resent {
+                    cell.state = DeliveryState::Unknown;
+                    cell.reason = Reason::PeerSilent;
+                    return;
+                }
                 cell.state = DeliveryState::Failed;
                 cell.reason = reason;
             });

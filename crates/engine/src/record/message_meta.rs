@@ -107,13 +107,24 @@ impl MessageMetaTable {
         if let Some(count) = of_kind.zip(result).and_then(|(row, result)| row.get_mut(result)) {
             *count += 1;
         }
-        let requested = events.iter().find(|event| **event & meta.mask != 0);
+        let requested = told_of(after).iter().find(|event| **event & meta.mask != 0);
         if let Some(&event) = requested {
             let state = match status(after.state, after.reason) {
                 DlrState::Undeliverable if after.flags & LAPSED != 0 => DlrState::Expired,
                 state => state,
             };
             self.events.push(MessageEvent { endpoint, event, state, at });
+        }
+    }
+
+    /// The receipt that the last events of a message are of has a state of its own. Whether it was delivered
+    /// is ours to say: of a long message every part has to be.
+    pub fn note_said(&mut self, endpoint: EndpointNo, said: Option<DlrState>) {
+        let Some(said) = said.filter(|said| *said != DlrState::Delivered) else { return };
+        for event in self.events.iter_mut().filter(|event| event.endpoint == endpoint) {
+            if event.event & (DlrRequest::FAILED | DlrRequest::BUFFERED) != 0 {
+                event.state = said;
+            }
         }
     }
 
@@ -136,6 +147,34 @@ fn events_of(cell: &DeliveryCell) -> &'static [u8] {
         (DeliveryState::Failed | DeliveryState::Excluded, _) => &[DlrRequest::REFUSED, DlrRequest::FAILED],
         _ => &[],
     }
+}
+
+/// The same, and what nobody knows: the carrier was given it and did not answer. That is not counted as a
+/// result, since the carrier may still say more.
+fn told_of(cell: &DeliveryCell) -> &'static [u8] {
+    match cell.state {
+        DeliveryState::Unknown => &[DlrRequest::FAILED],
+        _ => events_of(cell),
+    }
+}
+
+/// The state in a carrier's words, as they are kept of a message that was not delivered: `REJECTD err:011`.
+pub fn state_in_words(words: &str) -> Option<DlrState> {
+    const BEGINNINGS: [(&str, DlrState); 5] = [
+        ("EXPIR", DlrState::Expired),
+        ("REJEC", DlrState::Rejected),
+        ("DELET", DlrState::Deleted),
+        ("CANCEL", DlrState::Deleted),
+        ("UNKNO", DlrState::Unknown),
+    ];
+    let begins = |start: &str| words.get(..start.len()).is_some_and(|word| word.eq_ignore_ascii_case(start));
+    BEGINNINGS.iter().find(|(start, _)| begins(start)).map(|(_, state)| *state)
+}
+
+/// The error code in them, where it is a small number.
+pub fn error_in_words(words: &str) -> u8 {
+    let code = words.split_ascii_whitespace().find_map(|word| word.strip_prefix("err:"));
+    code.and_then(|code| code.parse().ok()).unwrap_or(0)
 }
 
 /// A delivery's state in the words of SMPP.
@@ -171,6 +210,47 @@ mod tests {
     }
 
     #[test]
+    fn an_event_of_a_receipt_has_the_carriers_own_state() {
+        let said = |state, reason, mask, said| {
+            let mut metas = MessageMetaTable::new(0);
+            metas.push(MessageId(0), 0, mask, 1);
+            let after = DeliveryCell { state, reason, ..DeliveryCell::PLANNED };
+            metas.note(EndpointNo(0), &DeliveryCell::PLANNED, &after, Timestamp(7));
+            metas.note_said(EndpointNo(1), Some(DlrState::Deleted));
+            metas.note_said(EndpointNo(0), said);
+            metas.events[0].state
+        };
+        let failed = |own| said(DeliveryState::Failed, Reason::NotDelivered, 31, own);
+        for state in [DlrState::Rejected, DlrState::Deleted, DlrState::Unknown, DlrState::Expired] {
+            assert_eq!(failed(Some(state)), state);
+        }
+        assert_eq!(
+            (failed(None), failed(Some(DlrState::Delivered))),
+            (DlrState::Undeliverable, DlrState::Undeliverable)
+        );
+        assert_eq!(
+            said(DeliveryState::Delivered, Reason::None, 31, Some(DlrState::Accepted)),
+            DlrState::Delivered,
+            "all parts are"
+        );
+    }
+
+    #[test]
+    fn the_words_that_are_kept_have_state_and_error() {
+        let cases = [
+            ("REJECTD err:011", Some(DlrState::Rejected), 11),
+            ("Rejected", Some(DlrState::Rejected), 0),
+            ("EXPIRED err:1F", Some(DlrState::Expired), 0),
+            ("UNDELIV err:300", None, 0),
+            ("UNKNOWN err:255 network 3 error 8", Some(DlrState::Unknown), 255),
+            ("", None, 0),
+        ];
+        for (words, state, error) in cases {
+            assert_eq!((state_in_words(words), error_in_words(words)), (state, error), "{words}");
+        }
+    }
+
+    #[test]
     fn clients_get_the_events_they_requested_and_no_others() {
         use DeliveryState::{Accepted, Delivered, Excluded, Failed, Held, Submitted, Unknown};
         let all = 31;
@@ -189,7 +269,8 @@ mod tests {
             (Excluded, Reason::OptedOut, all, Some((16, DlrState::Rejected))),
             (Held, Reason::RetryDue, all, None),
             (Submitted, Reason::None, all, None),
-            (Unknown, Reason::PeerSilent, all, None),
+            (Unknown, Reason::PeerSilent, all, Some((2, DlrState::Unknown))),
+            (Unknown, Reason::PeerSilent, 1, None),
         ];
         for (state, reason, mask, expected) in cases {
             let mut metas = MessageMetaTable::new(0);

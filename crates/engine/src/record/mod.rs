@@ -1,6 +1,7 @@
 //! Record: outcomes folded into deliveries, and the memory of whom a carrier's id or a person's number
 //! belongs to.
 
+mod absences;
 mod answers;
 mod carrier_ids;
 pub mod delivery_cell;
@@ -15,11 +16,12 @@ mod tally;
 mod tests;
 mod unfolded_cells;
 
+pub use absences::Absences;
 pub use carrier_ids::CarrierIds;
 pub use delivery_cell::StringTable;
 pub use fold::{Effect, Folding};
 pub use live_alert::LiveAlert;
-pub use message_meta::{KINDS, MessageEvent, RESULTS, kind, status};
+pub use message_meta::{KINDS, MessageEvent, RESULTS, error_in_words, kind, state_in_words, status};
 pub use missing_values::MissingValues;
-pub use reply_correlation::{ReplyCorrelation, choice_of};
+pub use reply_correlation::ReplyCorrelation;
 pub use tally::counts;

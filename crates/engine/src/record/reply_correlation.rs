@@ -1,6 +1,6 @@
 //! ReplyCorrelation finds the alert of a reply that names none: the last one that asked from that number.
 
-use records::{AlertNo, ChannelNumber, Choice, EndpointNo};
+use records::{AlertNo, ChannelNumber, EndpointNo};
 use rustc_hash::FxHashMap;
 
 use crate::solve::address_hash;
@@ -56,18 +56,6 @@ fn with_route(hash: u64, route: u16) -> u64 {
     hash.rotate_left(17) ^ (u64::from(route) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Which choice a free text means: its key or its label, whatever the case and the punctuation around it; or
-/// the key as the first word.
-pub fn choice_of<'a>(choices: &'a [Choice], text: &str) -> Option<&'a Choice> {
-    let clean = |text: &str| text.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-    let text = clean(text);
-    let first = clean(text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or(""));
-    choices
-        .iter()
-        .find(|choice| clean(&choice.key) == text || clean(&choice.label) == text)
-        .or_else(|| choices.iter().find(|choice| !first.is_empty() && clean(&choice.key) == first))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,25 +79,5 @@ mod tests {
         assert_eq!(replies.find(channels::SMS, "+461", Some(0)), Some((AlertNo(1), EndpointNo(5))));
         assert_eq!(replies.find(channels::SMS, "+461", Some(1)), Some((AlertNo(2), EndpointNo(6))));
         assert_eq!(replies.find(channels::SMS, "+461", None), Some((AlertNo(2), EndpointNo(6))));
-    }
-
-    #[test]
-    fn a_choice_is_read_from_what_people_type() {
-        let choices = [
-            Choice { key: "1".into(), label: "I am safe".into() },
-            Choice { key: "2".into(), label: "I need help".into() },
-        ];
-        let table = [
-            ("1", Some("1")),
-            (" 1.", Some("1")),
-            ("2 please hurry", Some("2")),
-            ("i am SAFE!", Some("1")),
-            ("12", None),
-            ("help", None),
-            ("", None),
-        ];
-        for (text, key) in table {
-            assert_eq!(choice_of(&choices, text).map(|choice| choice.key.as_str()), key, "{text}");
-        }
     }
 }

@@ -34,7 +34,7 @@ fn live(on_unknown: OnUnknown) -> LiveAlert {
     let mut live = LiveAlert::new(alert(1, request), wording);
     let classifier = Classifier::new(vec![route("sms", channels::SMS, |_| {})]);
     let entries = (0..ENDPOINTS).map(|i| entry(channels::SMS, &format!("+467000000{i:02}"))).collect();
-    live.admit(&RosterBlock { first: EndpointNo(0), entries }, &classifier, Timestamp(0));
+    live.admit(&RosterBlock { entries, ..RosterBlock::default() }, &classifier, Timestamp(0));
     live.seal();
     live
 }

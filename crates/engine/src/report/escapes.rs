@@ -3,7 +3,7 @@
 //! say disappears, and one that nobody knows stays as it is, so that an address which was percent-encoded
 //! already survives.
 
-use records::{DlrRequest, Timestamp};
+use records::{DlrRequest, DlrState, Timestamp};
 use std::borrow::Cow;
 
 /// What is put into `mclass` and `mwi` where there is none, as Kannel writes it.
@@ -41,10 +41,8 @@ pub struct Values<'a> {
     pub udh: Cow<'a, [u8]>,
     /// What came about, a bit of [`records::DlrRequest`]: `%d`.
     pub event: Option<u8>,
-    /// When the message was taken, for a report.
-    pub submitted: Option<Timestamp>,
-    /// How the message begins, for a report.
-    pub beginning: &'a str,
+    /// For a report.
+    pub report: ReportValues<'a>,
     /// The address itself: `%R`.
     pub url: &'a str,
     /// The carrier's id of the message: `%F`.
@@ -53,6 +51,19 @@ pub struct Values<'a> {
     pub carrier_number: &'a str,
     /// What only the request knew, by the escape's letter: goes before what stands above.
     pub given: &'a [(char, Box<str>)],
+}
+
+/// What a report in the form of a receipt's text says: `%A`.
+#[derive(Debug, Clone, Default)]
+pub struct ReportValues<'a> {
+    /// How the message stands.
+    pub state: Option<DlrState>,
+    /// When that came about by the carrier, if not at [`Values::at`].
+    pub done: Option<Timestamp>,
+    /// When the message was taken.
+    pub submitted: Option<Timestamp>,
+    /// How it begins.
+    pub beginning: &'a str,
 }
 
 /// The address with every escape filled in.
@@ -99,9 +110,14 @@ fn report_text(event: u8, values: &Values<'_>) -> String {
         }
         _ => {}
     }
-    let usual = match event {
-        DlrRequest::DELIVERED => "DELIVRD",
-        DlrRequest::BUFFERED => "ENROUTE",
+    let usual = match (event, values.report.state) {
+        (DlrRequest::DELIVERED, _) => "DELIVRD",
+        (_, Some(DlrState::Expired)) => "EXPIRED",
+        (_, Some(DlrState::Deleted)) => "DELETED",
+        (_, Some(DlrState::Accepted)) => "ACCEPTD",
+        (_, Some(DlrState::Unknown)) => "UNKNOWN",
+        (_, Some(DlrState::Rejected)) => "REJECTD",
+        (DlrRequest::BUFFERED, _) => "ENROUTE",
         _ => "UNDELIV",
     };
     let mut words = said.split_ascii_whitespace();
@@ -116,10 +132,10 @@ fn report_text(event: u8, values: &Values<'_>) -> String {
         "id:{} sub:001 dlvrd:{} submit date:{} done date:{} stat:{} err:{error} text:{}",
         values.carrier_id,
         if event == DlrRequest::DELIVERED { "001" } else { "000" },
-        minute(values.submitted),
-        minute(values.at),
+        minute(values.report.submitted),
+        minute(values.report.done.or(values.at)),
         state.unwrap_or(usual),
-        values.beginning,
+        values.report.beginning,
     )
 }
 
@@ -379,7 +395,12 @@ mod tests {
         ];
         for (event, said, expected) in cases {
             let text = said.as_bytes().into();
-            let values = Values { event: Some(event), text, beginning: "Hi", ..Values::default() };
+            let values = Values {
+                event: Some(event),
+                text,
+                report: ReportValues { beginning: "Hi", ..ReportValues::default() },
+                ..Values::default()
+            };
             let out = expand("%A", &values);
             assert!(out.ends_with(expected), "{said}: {out}");
             assert_eq!(expand("%d %c", &values), format!("{event} -1"));

@@ -3,7 +3,7 @@
 mod escapes;
 mod render;
 
-pub use escapes::{Values, expand, percent_encode};
+pub use escapes::{ReportValues, Values, expand, percent_encode};
 pub use render::{csv, csv_header, csv_rows, json, xml};
 
 use crate::api::{Counts, Report, ReportMoments, RouteReport, Times};

@@ -271,6 +271,7 @@ impl EngineActor {
             sharing.find_unsolved(&self.context);
         }
         self.retry_solves(now);
+        self.solving.solve_settled(&self.alerts, &self.dispatcher.routes.classifier, &self.context);
         self.intake.expire(&mut self.alerts, now);
         self.mo_routing.forget_confirmations(&self.context, now);
         let running: Vec<AlertNo> = self.alerts.running.iter().copied().collect();

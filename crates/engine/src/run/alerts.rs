@@ -6,11 +6,12 @@ use super::command::{DeliveryPage, Solved};
 use super::folding::StateChange;
 use super::stream_index::StreamIndex;
 use crate::api::Parts;
+use crate::inbound_text::read_answer;
 use crate::plan::{Classifier, Move};
-use crate::record::{Effect, Folding, LiveAlert, ReplyCorrelation, StringTable};
+use crate::record::{Absences, Effect, Folding, LiveAlert, ReplyCorrelation, StringTable};
 use records::{
-    AlertNo, AlertRequest, AlertState, Delivery, DeliveryState, EndpointNo, Intent, Reason, RosterBlock,
-    RosterEntry, Timestamp,
+    AlertNo, AlertRequest, AlertState, ChannelNumber, Delivery, DeliveryState, EndpointNo, Intent, Reason,
+    RosterBlock, RosterEntry, Timestamp,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -18,6 +19,8 @@ use std::sync::Arc;
 
 /// Deliveries scanned for one page at most; a page may be short, its cursor goes on.
 const SCANNED_MAX: usize = 1_000_000;
+/// Characters of an alert's headline where it is one of several.
+const SUMMARY_CHARACTERS: usize = 80;
 
 /// The state that every part works on.
 pub struct Alerts {
@@ -31,6 +34,8 @@ pub struct Alerts {
     pub blocks: Blocks,
     /// Finds the alert of a reply.
     pub replies: ReplyCorrelation,
+    /// Finds what waits for somebody to come.
+    absences: Absences,
     /// Alerts that are not final.
     pub running: FxHashSet<AlertNo>,
     /// Alerts of which SQL may lack something.
@@ -55,6 +60,7 @@ impl Alerts {
             streams: StreamIndex::default(),
             blocks: Blocks::new(parts.store.clone()),
             replies: ReplyCorrelation::default(),
+            absences: Absences::default(),
             running: FxHashSet::default(),
             unfolded: FxHashSet::default(),
             touched: FxHashSet::default(),
@@ -74,6 +80,30 @@ impl Alerts {
         }
         self.live.insert(no, live);
         self.touch(no);
+    }
+
+    /// Whether a text is a choice of the alert that it answers.
+    pub fn is_answer(&self, (alert, _): (AlertNo, EndpointNo), text: &str) -> bool {
+        let Some(live) = self.live.get(&alert) else { return false };
+        let request = &live.alert.request;
+        let asked = request.text.as_deref().unwrap_or_default();
+        read_answer(&request.choices, text, asked).choice().is_some()
+    }
+
+    /// Headlines of the account's running alerts that wait for an answer from one of these addresses.
+    pub fn asked_of(&self, account: &str, addresses: &[(ChannelNumber, String)]) -> Vec<String> {
+        let found = addresses.iter().filter_map(|(channel, address)| {
+            let key = channels::key(*channel, address);
+            let (alert, endpoint) = self.replies.find(*channel, &key, None)?;
+            let live = self.live.get(&alert).filter(|live| live.alert.account == account)?;
+            let waits = self.running.contains(&alert)
+                && live.cell(endpoint).is_some_and(|cell| cell.state != DeliveryState::Answered);
+            let request = &live.alert.request;
+            let text = request.headline.as_deref().or(request.text.as_deref()).unwrap_or_default();
+            waits.then(|| (alert, crate::without_values(text).chars().take(SUMMARY_CHARACTERS).collect()))
+        });
+        let unique: std::collections::BTreeMap<AlertNo, String> = found.collect();
+        unique.into_values().collect()
     }
 
     /// Something of an alert changed: SQL lacks it, it may have somebody to dispatch, it may be done.
@@ -124,6 +154,31 @@ impl Alerts {
             if let Some((channel, entry)) = entry.and_then(|entry| entry.channel.zip(Some(entry))) {
                 self.replies.note(channel, &entry.address, route, (intent.alert, endpoint));
             }
+        }
+    }
+
+    /// Nobody is there for a delivery now.
+    pub fn note_absent(&mut self, no: AlertNo, endpoint: EndpointNo) {
+        let Some(block) = self.block(no, endpoint) else { return };
+        let entry = block.entries.get((endpoint.0 - block.first.0) as usize);
+        if let Some((channel, entry)) = entry.and_then(|entry| entry.channel.zip(Some(entry))) {
+            self.absences.note(channel, &channels::key(channel, &entry.address), (no, endpoint));
+        }
+    }
+
+    /// Somebody is there: what waits for them is tried at once.
+    pub fn present(&mut self, channel: ChannelNumber, address: &str, now: Timestamp) {
+        for (no, endpoint) in self.absences.take(channel, address) {
+            let Some(live) = self.live.get_mut(&no).filter(|live| !live.alert.state.is_final()) else {
+                continue;
+            };
+            live.edit(endpoint, now, |cell| {
+                if cell.state == DeliveryState::Held && cell.reason == Reason::RetryDue {
+                    cell.state = DeliveryState::Planned;
+                    cell.due = 0;
+                }
+            });
+            self.touch(no);
         }
     }
 

@@ -6,8 +6,8 @@ use crate::messages::{MessageFilter, Steered};
 use crate::plan::Classifier;
 use crate::record::LiveAlert;
 use records::{
-    Alert, AlertNo, AlertRequest, Answer, CallbackRequest, Choice, Delivery, DeliveryState, EndpointNo,
-    MessageId, Route,
+    Alert, AlertNo, AlertRequest, Answer, CallbackRequest, ChannelNumber, Choice, Delivery, DeliveryState,
+    EndpointNo, MessageId, Route, ServiceCall, Timestamp,
 };
 use std::sync::Arc;
 use tokio::sync::{broadcast, oneshot};
@@ -50,6 +50,16 @@ pub enum ActorCommand {
     Routes { routes: Vec<Route>, reply: Reply<()> },
     /// Clients or keywords changed.
     Clients { clients: Vec<MessageClientSettings>, keywords: Keywords, reply: oneshot::Sender<()> },
+    /// These numbers were opted out since then by an operator or a file, of one sender or all; SQL has it.
+    OptOut { account: String, numbers: Vec<String>, sender: Option<String>, at: Timestamp },
+    /// These numbers were opted in again; SQL has it. The process that leads alone is told.
+    OptIn { account: String, numbers: Vec<String> },
+    /// A service call of nobody who is known: it is taken like any other message.
+    Declined(Box<ServiceCall>),
+    /// Headlines of running alerts that wait for an answer from one of these addresses.
+    Asked { account: String, addresses: Vec<(ChannelNumber, String)>, reply: oneshot::Sender<Vec<String>> },
+    /// Somebody is there now at an address of a channel on which people come and go.
+    Present { channel: ChannelNumber, address: String },
     /// How does a message stand? The actor answers for those in memory.
     Message { account: String, id: MessageId, reply: Reply<Option<MessageLook>> },
     /// Cancel a message.

@@ -6,7 +6,7 @@ use super::event_publisher::report;
 use super::sharing::{LeaderRequest, decode_request, request_of};
 use super::solving::{SolveTargets, Solving};
 use super::steering::steer_unsolved;
-use crate::api::{EngineError, Steer};
+use crate::api::{EngineError, Keywords, MessageClientSettings, Steer};
 use crate::plan::Classifier;
 use crate::record::LiveAlert;
 use records::{Alert, AlertNo, Route, Timestamp};
@@ -51,11 +51,24 @@ impl EngineActor {
             ActorCommand::Unobserve { no, observer } => self.publisher.unobserve(no, observer),
             ActorCommand::Routes { routes, reply } => _ = reply.send(self.change_routes(routes)),
             ActorCommand::Clients { clients, keywords, reply } => {
-                let parts = Arc::make_mut(&mut self.context.parts);
-                parts.clients.clone_from(&clients);
-                parts.settings.keywords = keywords.clone();
-                self.mo_routing.change(clients, keywords);
+                change_clients(self, clients, keywords);
                 let _ = reply.send(());
+            }
+            ActorCommand::OptOut { account, numbers, sender, at } => {
+                note_stops(self, &account, &numbers, (sender.as_deref(), Some(at)));
+            }
+            ActorCommand::OptIn { account, numbers } => {
+                note_stops(self, &account, &numbers, (None, None));
+            }
+            ActorCommand::Declined(call) => {
+                let keyword = self.mo_routing.keyword(&call.inbound);
+                self.take_words(&call.inbound, call.asked, keyword, call.position);
+            }
+            ActorCommand::Asked { account, addresses, reply } => {
+                let _ = reply.send(self.alerts.asked_of(&account, &addresses));
+            }
+            ActorCommand::Present { channel, address } => {
+                self.alerts.present(channel, &address, self.context.now());
             }
             ActorCommand::Message { .. }
             | ActorCommand::CancelMessage { .. }
@@ -63,7 +76,7 @@ impl EngineActor {
             | ActorCommand::CancelMessages { .. } => {
                 self.queries.obey(command, &self.intake, &mut self.alerts, &self.context);
             }
-            ActorCommand::Health { reply } => _ = reply.send(self.health()),
+            ActorCommand::Health { reply } => _ = reply.send(health(self)),
             ActorCommand::Stop { reply } => self.context.stopping = Some(reply),
         }
     }
@@ -188,19 +201,39 @@ impl EngineActor {
         }
         Ok(())
     }
+}
 
-    fn health(&self) -> Health {
-        let routes = &self.dispatcher.routes;
-        let routes = routes.classifier.routes().iter().zip(&routes.list);
-        Health {
-            routes: routes.map(|(route, entry)| (route.clone(), entry.health.clone())).collect(),
-            backlog: self.outcomes.waiting(),
-            intake: self.intake.waiting(),
-            alerts: self.alerts.live.len(),
-            running: self.alerts.running.len(),
-            deliveries: self.alerts.live.values().map(LiveAlert::len).sum(),
-            carrier_ids: self.outcomes.carrier_ids.len(),
-            unmatched_receipts: self.outcomes.carrier_ids.unmatched,
-        }
+fn health(actor: &EngineActor) -> Health {
+    let routes = &actor.dispatcher.routes;
+    let routes = routes.classifier.routes().iter().zip(&routes.list);
+    Health {
+        routes: routes.map(|(route, entry)| (route.clone(), entry.health.clone())).collect(),
+        backlog: actor.outcomes.waiting(),
+        intake: actor.intake.waiting(),
+        alerts: actor.alerts.live.len(),
+        running: actor.alerts.running.len(),
+        deliveries: actor.alerts.live.values().map(LiveAlert::len).sum(),
+        carrier_ids: actor.outcomes.carrier_ids.len(),
+        unmatched_receipts: actor.outcomes.carrier_ids.unmatched,
+    }
+}
+
+fn change_clients(actor: &mut EngineActor, clients: Vec<MessageClientSettings>, keywords: Keywords) {
+    let parts = Arc::make_mut(&mut actor.context.parts);
+    parts.clients.clone_from(&clients);
+    parts.settings.keywords = keywords.clone();
+    actor.intake.opt_outs.change(keywords.opt_out.clone());
+    actor.mo_routing.change(clients, keywords);
+}
+
+/// Somebody said STOP to a sender or to all at a time, or took it back.
+fn note_stops(
+    actor: &mut EngineActor,
+    account: &str,
+    numbers: &[String],
+    (sender, at): (Option<&str>, Option<Timestamp>),
+) {
+    for number in numbers {
+        actor.intake.opt_outs.note(account, number, sender, at);
     }
 }

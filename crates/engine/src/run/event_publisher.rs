@@ -122,7 +122,7 @@ impl EventPublisher {
             if let Some(watcher) = self.watchers.remove(&no) {
                 let _ = watcher.events.send(Event::Done(report.clone()));
             }
-            self.notify(no, CallbackEvent::Done, &report, None, context, now);
+            self.notify(alert_of(no, alerts), CallbackEvent::Done, &report, None, context, now);
         }
     }
 
@@ -166,7 +166,7 @@ impl EventPublisher {
         }
         for (no, id) in due.into_iter().filter(|(no, _)| alerts.running.contains(no)) {
             if let Some(report) = report(no, alerts, dispatcher, now) {
-                self.notify(no, CallbackEvent::Progress, &report, Some(id), context, now);
+                self.notify(alert_of(no, alerts), CallbackEvent::Progress, &report, Some(id), context, now);
             }
         }
     }
@@ -192,29 +192,31 @@ impl EventPublisher {
         if self.observers.contains_key(&no)
             && let Some(report) = report(no, alerts, dispatcher, now)
         {
-            self.notify(no, CallbackEvent::Answer, &report, None, context, now);
+            self.notify(alert_of(no, alerts), CallbackEvent::Answer, &report, None, context, now);
         }
     }
 
     /// A notice to the observers that requested this event (or to one of them).
     fn notify(
         &mut self,
-        no: AlertNo,
+        alert: Option<&Alert>,
         event: CallbackEvent,
         report: &Report,
         only: Option<u64>,
         context: &Context,
         now: Timestamp,
     ) {
-        let Some(list) = self.observers.get(&no) else { return };
+        let Some(alert) = alert else { return };
+        let Some(list) = self.observers.get(&alert.no) else { return };
         let requested = |observer: &&Observer| {
             only.is_none_or(|id| id == observer.id)
                 && (observer.request.events.is_empty() || observer.request.events.contains(&event))
         };
+        let verb = signed_post(&alert.account);
         let mut records = Vec::new();
         for observer in list.iter().filter(requested) {
             self.sequence += 1;
-            let notice = notice(&observer.request, report, event, now, self.sequence);
+            let notice = notice(verb.clone(), &observer.request, report, event, now, self.sequence);
             records.push(notice.encode());
         }
         if records.is_empty() {
@@ -239,7 +241,20 @@ pub fn report(no: AlertNo, alerts: &Alerts, dispatcher: &Dispatcher, now: Timest
     Some(Arc::new(report::report(live, &alerts.strings, now, eta, |name| dispatcher.view(name))))
 }
 
+fn alert_of(no: AlertNo, alerts: &Alerts) -> Option<&Alert> {
+    alerts.live.get(&no).map(|live| &live.alert)
+}
+
+/// A POST that is signed with the account's secret.
+fn signed_post(account: &str) -> records::NoticeVerb {
+    match account {
+        records::Account::DEFAULT => records::NoticeVerb::Post,
+        own => records::NoticeVerb::PostFor(own.to_owned()),
+    }
+}
+
 fn notice(
+    verb: records::NoticeVerb,
     request: &CallbackRequest,
     report: &Report,
     event: CallbackEvent,
@@ -261,7 +276,7 @@ fn notice(
         )
     };
     Notice {
-        verb: records::NoticeVerb::Post,
+        verb,
         id: format!("{}-{:x}-{sequence:x}", report.id, now.0),
         alert: Some(report.id),
         url: request.url.clone(),

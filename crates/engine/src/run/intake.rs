@@ -12,15 +12,16 @@ use super::message_query;
 use super::meter::IntakeMeter;
 use super::mo_routing::MoRouting;
 use super::opt_outs::{OptOutList, OptOuts};
+use super::replace_if_present::{self, ReplaceIndex};
 use super::stream_index::class;
 use crate::api::{EngineError, Parts};
 use crate::dispatch::Wording;
 use crate::plan::Classifier;
 use crate::record::LiveAlert;
 use records::{
-    Alert, AlertId, AlertNo, AlertRequest, AlertState, DlrRequest, Intake, Lane, Message, MessageClient,
-    MessageId, Mode, OnUnknown, Origin, Priority, Reason, RosterEntry, RosterMessage, Strategy, Terminal,
-    Texts, Timestamp,
+    Alert, AlertId, AlertNo, AlertRequest, AlertState, DlrRequest, EndpointNo, Intake, Lane, Message,
+    MessageClient, MessageId, Mode, OnUnknown, Origin, Priority, Reason, RosterEntry, RosterMessage,
+    Strategy, Terminal, Texts, Timestamp,
 };
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -56,6 +57,7 @@ pub struct IntakeReader {
     replayed_to: u64,
     wording: Option<Arc<Wording>>,
     is_full: bool,
+    replaces: ReplaceIndex,
     /// Changes that were carried out when they were on disk, before intake came to them.
     pub carried_out: FxHashSet<u64>,
     meter: IntakeMeter,
@@ -82,12 +84,13 @@ impl IntakeReader {
             topic: parts.bus.topic(records::INTAKE).map_err(bus_error)?,
             next: 0,
             taken,
-            opt_outs: OptOuts::default(),
+            opt_outs: OptOuts::new(parts.settings.keywords.opt_out.clone()),
             opening: 0,
             paused_until: None,
             replayed_to: 0,
             wording: None,
             is_full: false,
+            replaces: ReplaceIndex::default(),
             carried_out: FxHashSet::default(),
             meter: IntakeMeter::new(),
         })
@@ -136,7 +139,8 @@ impl IntakeReader {
                         break;
                     };
                     // Our own confirmation of an opt-out goes to who opted out.
-                    let excluded = message.party != MessageClient::House && opt_outs.excludes(&message);
+                    let excluded =
+                        message.party != MessageClient::House && self.opt_outs.excludes(opt_outs, &message);
                     if last != Some(no) {
                         last.into_iter().for_each(|last| targets.alerts.touch(last));
                         last = Some(no);
@@ -183,7 +187,7 @@ impl IntakeReader {
     }
 
     fn take_message(
-        &self,
+        &mut self,
         no: AlertNo,
         id: MessageId,
         message: Message,
@@ -195,6 +199,9 @@ impl IntakeReader {
         self.meter.note_taken(&message.party);
         let mut entry = entry(id, message);
         entry.excluded = excluded.then_some(Reason::OptedOut);
+        let replaced = self.replaced(&entry, targets);
+        let key = self.replaces.is_made().then_some(entry.message.as_deref()).flatten();
+        let key = key.map(|message| replace_if_present::key(&entry.address, message));
         let Some(live) = targets.alerts.live.get_mut(&no) else { return };
         let endpoint = live.take_message(&entry, targets.classifier, now);
         if !targets.alerts.blocks.push(no, endpoint, entry) {
@@ -204,6 +211,24 @@ impl IntakeReader {
                 "a message could not be put with the others of its block"
             );
         }
+        if let Some(key) = key {
+            self.replaces.note(key, (no, endpoint), targets.alerts);
+        }
+        if let Some((no, endpoint, id)) = replaced {
+            message_query::take_back((no, endpoint), id, self, targets.alerts, targets.context);
+        }
+    }
+
+    /// The message that waits and that this one replaces, where its client wants that.
+    fn replaced(
+        &mut self,
+        entry: &RosterEntry,
+        targets: &mut IntakeTargets<'_>,
+    ) -> Option<(AlertNo, EndpointNo, MessageId)> {
+        entry.message.as_ref().filter(|message| message.short.replace_if_present)?;
+        let (no, endpoint) = self.replaces.find(entry, targets.alerts)?;
+        let id = targets.alerts.entry(no, endpoint)?.message?.id;
+        Some((no, endpoint, id))
     }
 
     /// Makes every message stream that these records need and that is not there, all at once.

@@ -45,6 +45,8 @@ pub struct Steering {
 pub enum SteeringReply {
     One(Reply<Steered>),
     All(Reply<u64>),
+    /// It follows from another message.
+    Nobody,
 }
 
 impl MessageQueries {
@@ -166,6 +168,18 @@ fn cancel_all(
     append(changes, SteeringReply::All(reply), intake, alerts, context);
 }
 
+/// Takes back a message that a later one of its client replaces.
+pub fn take_back(
+    (no, endpoint): (AlertNo, EndpointNo),
+    id: MessageId,
+    intake: &IntakeReader,
+    alerts: &mut Alerts,
+    context: &Context,
+) {
+    let change = Intake::Cancel { id, at: context.now() };
+    append(vec![(no, endpoint, change)], SteeringReply::Nobody, intake, alerts, context);
+}
+
 /// Messages about to change are not sent meanwhile; they change when that is on disk.
 fn append(
     changes: Vec<(AlertNo, EndpointNo, Intake)>,
@@ -206,6 +220,10 @@ pub fn appended(steering: Steering, intake: &mut IntakeReader, alerts: &mut Aler
     match (reply, failed) {
         (SteeringReply::One(reply), None) => _ = reply.send(Ok(Steered::Done)),
         (SteeringReply::All(reply), None) => _ = reply.send(Ok(count)),
+        (SteeringReply::Nobody, None) => {}
+        (SteeringReply::Nobody, Some(error)) => {
+            tracing::error!(%error, "a message could not be replaced by a later one: both are sent");
+        }
         (SteeringReply::One(reply), Some(error)) => _ = reply.send(Err(error)),
         (SteeringReply::All(reply), Some(error)) => _ = reply.send(Err(error)),
     }

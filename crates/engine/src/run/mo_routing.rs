@@ -7,11 +7,12 @@ use super::intake::IntakeReader;
 use super::opt_outs::same_number;
 use super::status_events::StatusEvents;
 use crate::api::{EngineError, Keyword, KeywordAction, Keywords, MessageClientSettings, Parts};
+use crate::inbound_text::{StopReading, is_phrase, read_service, read_stop};
 use crate::report::{Values, expand};
 use crate::solve::address_hash;
 use records::{
-    Account, ClientEvent, ClientInbound, DlrRequest, Inbound, Intake, Lane, Message, MessageClient, Mode,
-    Outcome, Short, ShortAddress, ShortText, Timestamp,
+    Account, AlertNo, ClientEvent, ClientInbound, DlrRequest, EndpointNo, Inbound, Intake, Lane, Message,
+    MessageClient, Mode, NoticeVerb, Outcome, ServiceCall, Short, ShortAddress, ShortText, Timestamp,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -26,6 +27,23 @@ const FORGET_EVERY_US: i64 = 600_000_000;
 const INBOUND_KEPT: u64 = 1_000_000;
 /// A confirmation is tried for so long, in seconds.
 const CONFIRMATION_TRIED_S: i64 = 3_600;
+/// A reply in the answer to a callback is tried for so long, in seconds.
+const REPLY_TRIED_S: i64 = 86_400;
+
+/// Words that take a stop back, beside the config's.
+const START_WORDS: [&str; 2] = ["START", "UNSTOP"];
+/// Of words that are perhaps a stop, so many characters are kept.
+const PERHAPS_CHARACTERS_MAX: usize = 1_000;
+
+/// The meaning of a message that is a keyword.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundKeyword {
+    pub action: KeywordAction,
+    /// It holds for the sender it was said to alone.
+    by_sender: bool,
+    reply: Option<String>,
+    url: Option<String>,
+}
 
 /// See the module.
 pub struct MoRouting {
@@ -35,6 +53,7 @@ pub struct MoRouting {
     sent: FxHashMap<u64, u32>,
     places: FxHashMap<MessageClient, u32>,
     inbound: Arc<dyn bus::Topic>,
+    service_calls: Arc<dyn bus::Topic>,
     confirmed: Arc<dyn bus::Retained>,
     forgot_at: Timestamp,
     confirming: FxHashMap<String, Timestamp>,
@@ -48,6 +67,7 @@ impl MoRouting {
             sent: FxHashMap::default(),
             places: FxHashMap::default(),
             inbound: parts.bus.topic(records::INBOUND).map_err(bus_error)?,
+            service_calls: parts.bus.topic(records::SERVICE_CALLS).map_err(bus_error)?,
             confirmed: parts.bus.retained(CONFIRMED).map_err(bus_error)?,
             forgot_at: Timestamp::default(),
             confirming: FxHashMap::default(),
@@ -89,7 +109,8 @@ impl MoRouting {
         if self.sent.len() >= SENT_MAX {
             self.sent.clear();
         }
-        self.sent.insert(address_hash(channels::SMS, &message.to), place);
+        let to = channels::canonical(channels::SMS, &message.to, &self.keywords.opt_out.numbers);
+        self.sent.insert(address_hash(channels::SMS, &to), place);
     }
 
     /// The client it is for: the one whose numbers fit the most, else the one that sent to that person last,
@@ -104,24 +125,60 @@ impl MoRouting {
         if let Some((_, client)) = named.rev().max_by_key(|(octets, _)| *octets) {
             return Some(client);
         }
-        let last = self.sent.get(&address_hash(inbound.channel, &inbound.from));
+        let from = channels::canonical(inbound.channel, &inbound.from, &self.keywords.opt_out.numbers);
+        let last = self.sent.get(&address_hash(inbound.channel, &from));
         let last = last.and_then(|place| self.clients.get(*place as usize));
         last.filter(|client| by_route(client))
             .or_else(|| self.clients.iter().find(|client| by_route(client) && client.numbers.is_empty()))
     }
 
-    /// The keyword this is, if it is one: those for this number of ours alone go first.
-    pub fn keyword(&self, inbound: &Inbound) -> Option<&Keyword> {
-        let text = inbound.text.trim().trim_end_matches(['.', '!', '?']).trim_end().to_lowercase();
-        let is_it = |keyword: &&Keyword| keyword.words.iter().any(|word| word.to_lowercase() == text);
+    /// The keyword this is, if it is one: those for this number of ours alone go first, then the others of
+    /// the config, then the reserved words. STOP ALL is for all senders, whatever the config says.
+    pub fn keyword(&self, inbound: &Inbound) -> Option<FoundKeyword> {
+        let is_it = |keyword: &&Keyword| is_phrase(&inbound.text, keyword.words.iter().map(String::as_str));
         let is_ours = |keyword: &&Keyword| keyword.senders.iter().any(|ours| same_number(ours, &inbound.to));
-        let mut all = self.keywords.list.iter().filter(is_it);
-        self.keywords
-            .list
-            .iter()
-            .filter(is_it)
-            .find(is_ours)
-            .or_else(|| all.find(|keyword| keyword.senders.is_empty()))
+        let own: Vec<&Keyword> = self.keywords.list.iter().filter(is_it).collect();
+        let for_all = || own.iter().copied().find(|keyword| keyword.senders.is_empty());
+        let found = own.iter().copied().find(is_ours).or_else(for_all);
+        let reserved = read_stop(&inbound.text);
+        let rules = &self.keywords.opt_out;
+        match (found, reserved) {
+            (Some(keyword), reserved) => {
+                let is_for_all = matches!(reserved, StopReading::Stop { all: true, .. });
+                let is_limited =
+                    !keyword.senders.is_empty() || keyword.action == KeywordAction::Stop && rules.by_sender;
+                Some(FoundKeyword {
+                    action: keyword.action,
+                    by_sender: is_limited && !(is_for_all && keyword.action == KeywordAction::Stop),
+                    reply: keyword.reply.clone(),
+                    url: keyword.url.clone(),
+                })
+            }
+            (None, StopReading::Stop { language, all }) => Some(FoundKeyword {
+                action: KeywordAction::Stop,
+                by_sender: rules.by_sender && !all,
+                reply: self.reply_to_stop(language),
+                url: None,
+            }),
+            (None, _) => is_phrase(&inbound.text, START_WORDS.iter().copied()).then_some(FoundKeyword {
+                action: KeywordAction::Start,
+                by_sender: false,
+                reply: None,
+                url: None,
+            }),
+        }
+    }
+
+    /// The reply to a reserved word: that of the config's keyword in its language, or of the first one.
+    fn reply_to_stop(&self, language: &str) -> Option<String> {
+        let is_general = |keyword: &&Keyword| {
+            keyword.action == KeywordAction::Stop && keyword.senders.is_empty() && keyword.reply.is_some()
+        };
+        let general = || self.keywords.list.iter().filter(is_general);
+        let is_in_it = |keyword: &&Keyword| {
+            keyword.language.as_deref().is_some_and(|tag| tag.split('-').next() == Some(language))
+        };
+        general().find(is_in_it).or_else(|| general().next()).and_then(|keyword| keyword.reply.clone())
     }
 
     fn may_confirm(&self, key: &str, at: Timestamp) -> bool {
@@ -147,7 +204,7 @@ impl MoRouting {
     /// is of the alert they answered, `mode` of the route it came by.
     pub fn obey_keyword(
         &mut self,
-        keyword: &Keyword,
+        keyword: &FoundKeyword,
         inbound: &Inbound,
         account: Option<String>,
         mode: Option<Mode>,
@@ -159,25 +216,56 @@ impl MoRouting {
         let account = account.or_else(|| client.map(|client| client.account.clone()));
         let account = account.unwrap_or_else(|| Account::DEFAULT.to_owned());
         let out = match keyword.action {
-            KeywordAction::Stop => Some(Some(inbound.at)),
-            KeywordAction::Start => Some(None),
-            KeywordAction::Help => None,
+            KeywordAction::Stop => Some(true),
+            KeywordAction::Start => Some(false),
+            KeywordAction::Help | KeywordAction::Text | KeywordAction::Url => None,
         };
         if let Some(out) = out.filter(|_| channels::traits(inbound.channel).opt_out) {
-            let sender = (!keyword.senders.is_empty()).then(|| inbound.to.clone());
-            if inbound.channel == channels::SMS {
-                intake.opt_outs.note(&account, &inbound.from, sender.as_deref(), out);
+            let ours = || Some(inbound.to.clone());
+            let limited = if keyword.by_sender { ours() } else { None };
+            // Who wants messages again wants those of this sender, whatever they stopped before.
+            let also = (!out && !keyword.by_sender).then(ours).flatten();
+            for sender in [Some(limited), also.map(Some)].into_iter().flatten() {
+                let change = OptOutChange { account: account.clone(), sender, out };
+                opt_out(change, inbound, intake, context);
             }
-            store_opt_out(account.clone(), inbound, sender, out.is_some(), context);
         }
-        let confirms = inbound.channel == channels::SMS;
-        if let Some(reply) = keyword.reply.as_ref().filter(|_| confirms) {
+        if let Some(reply) = &keyword.reply {
             let key = format!("{:?}/{}/{}/{}", keyword.action, account, inbound.from, inbound.to);
             if self.may_confirm(&key, inbound.at) {
                 self.confirming.insert(key.clone(), inbound.at);
-                self.confirm(key, confirmation(account, mode, reply, inbound), intake, context);
+                match inbound.channel {
+                    channels::SMS => {
+                        self.confirm(key, confirmation(account, mode, reply, inbound), intake, context);
+                    }
+                    _ => {
+                        let of = (Some(account), Some(mode), None);
+                        self.call_desk(inbound, of, Some(reply.clone()), (0, 0), context);
+                    }
+                }
             }
         }
+    }
+
+    /// Fetches what a keyword's URL answers: it is the reply. `position` is of the message's outcome.
+    pub fn fetch_keyword(
+        &self,
+        keyword: &FoundKeyword,
+        inbound: &Inbound,
+        mode: Option<Mode>,
+        position: (u64, u32),
+        events: &mut StatusEvents,
+    ) {
+        let Some(callback) = keyword.url.as_deref().filter(|_| inbound.channel == channels::SMS) else {
+            return;
+        };
+        let client = self.client_for(inbound);
+        let mode = mode.or(client.map(|client| client.mode)).unwrap_or(Mode::Live);
+        let account = client.map_or(Account::DEFAULT, |client| &client.account).to_owned();
+        let (record, place) = position;
+        let id = format!("kw-{record:x}-{place:x}");
+        let url = expand(callback, &values_of(inbound, "", &id, callback));
+        events.request_with_reply(id, url, confirmation(account, mode, "", inbound), inbound.at);
     }
 
     /// One confirmation, not repeated to the same person for a while: itself a message, by the route it came.
@@ -214,16 +302,67 @@ impl MoRouting {
         }
     }
 
-    /// Forwards a message that answers no alert to the client it is for. `position` is of its outcome.
+    /// Service words are understood.
+    pub fn has_services(&self) -> bool {
+        self.keywords.services.enabled
+    }
+
+    /// Whether a message asks for a service.
+    pub fn is_service(&self, inbound: &Inbound) -> bool {
+        self.has_services() && read_service(&inbound.text, &self.keywords.services.words).is_some()
+    }
+
+    /// Hands a message to the desk of services. `of` is the account of the alert that it answers, the mode of
+    /// the route it came by, and the delivery that it answers.
+    pub fn call_service(
+        &self,
+        inbound: &Inbound,
+        (account, mode, asked): (Option<String>, Option<Mode>, Option<(AlertNo, EndpointNo)>),
+        position: (u64, u32),
+        context: &Context,
+    ) {
+        self.call_desk(inbound, (account, mode, asked), None, position, context);
+    }
+
+    fn call_desk(
+        &self,
+        inbound: &Inbound,
+        (account, mode, asked): (Option<String>, Option<Mode>, Option<(AlertNo, EndpointNo)>),
+        reply: Option<String>,
+        position: (u64, u32),
+        context: &Context,
+    ) {
+        let client = self.client_for(inbound);
+        let account = account.or_else(|| client.map(|client| client.account.clone()));
+        let call = ServiceCall {
+            account: account.unwrap_or_else(|| Account::DEFAULT.to_owned()),
+            mode: mode.or(client.map(|client| client.mode)).unwrap_or(Mode::Live),
+            inbound: inbound.clone(),
+            asked,
+            position,
+            reply,
+        };
+        let (topic, record) = (self.service_calls.clone(), call.encode());
+        context.spawn_logged(async move {
+            let appended = topic.append(&[&record]).await;
+            appended.map(|_| ()).map_err(|error| format!("a service call could not be kept: {error}"))
+        });
+    }
+
+    /// Forwards a message that answers no alert to the client it is for. `position` is of its outcome. True
+    /// if there is none, so that it was only kept.
     pub fn forward(
         &self,
         inbound: &Inbound,
         position: (u64, u32),
         events: &mut StatusEvents,
         context: &Context,
-    ) {
+    ) -> bool {
         let client = self.client_for(inbound).filter(|_| inbound.channel == channels::SMS);
-        let Some(client) = client else { return self.keep(inbound, context) };
+        let Some(client) = client else {
+            self.keep(inbound, context);
+            return true;
+        };
         match (&client.client, &client.callback) {
             (MessageClient::Smpp(system_id), _) => {
                 let event = ClientInbound {
@@ -240,10 +379,14 @@ impl MoRouting {
                 let (record, place) = position;
                 let id = format!("in-{record:x}-{place:x}");
                 let url = expand(callback, &values_of(inbound, username, &id, callback));
-                events.request(id, url, inbound.at);
+                match client.replies {
+                    true => events.request_with_reply(id, url, reply_form(client, inbound), inbound.at),
+                    false => events.request(id, url, NoticeVerb::Fetch, inbound.at),
+                }
             }
             _ => self.keep(inbound, context),
         }
+        false
     }
 
     /// A message that belongs to no alert and no client stays on its own topic.
@@ -261,17 +404,73 @@ impl MoRouting {
     }
 }
 
-/// Stores an opt-out, or an opt-in.
-fn store_opt_out(account: String, inbound: &Inbound, sender: Option<String>, out: bool, context: &Context) {
-    let (channel, address, at) = (inbound.channel, inbound.from.clone(), inbound.at);
+/// A stop or a start of a person.
+struct OptOutChange {
+    account: String,
+    /// Of ours; nothing: all.
+    sender: Option<String>,
+    out: bool,
+}
+
+/// Notes an opt-out, or an opt-in, here and in SQL.
+fn opt_out(change: OptOutChange, inbound: &Inbound, intake: &mut IntakeReader, context: &Context) {
+    let OptOutChange { account, sender, out } = change;
+    let (channel, at) = (inbound.channel, inbound.at);
+    if channel == channels::SMS {
+        intake.opt_outs.note(&account, &inbound.from, sender.as_deref(), out.then_some(at));
+    }
+    let address = intake.opt_outs.one_form(channel, &inbound.from).into_owned();
+    // An older version may have stored it as the network gave it.
+    let as_given = (!out && address != inbound.from).then(|| inbound.from.clone());
     let store = context.parts.store.clone();
     context.spawn_logged(async move {
-        let set = match &sender {
-            Some(sender) => store.set_sender_opt_out(&account, channel, &address, sender, out, at).await,
-            None => store.set_opt_out(&account, channel, &address, out, at).await,
-        };
-        set.map_err(|error| format!("a stop or start could not be kept: {error}"))
+        let words = |error| format!("a stop or start could not be kept: {error}");
+        for address in std::iter::once(address).chain(as_given) {
+            let Some(sender) = &sender else {
+                store.set_opt_out(&account, channel, &address, out, at).await.map_err(words)?;
+                continue;
+            };
+            let otherwise = match sender.strip_prefix('+') {
+                Some(digits) => digits.to_owned(),
+                None => format!("+{sender}"),
+            };
+            for sender in std::iter::once(sender).chain((!out).then_some(&otherwise)) {
+                let set = store.set_sender_opt_out(&account, channel, &address, sender, out, at);
+                set.await.map_err(words)?;
+            }
+        }
+        Ok(())
     });
+}
+
+impl MoRouting {
+    /// Words with a stop in them are listed until a person decides.
+    pub fn note_perhaps_stop(
+        &self,
+        inbound: &Inbound,
+        account: Option<String>,
+        intake: &IntakeReader,
+        context: &Context,
+    ) {
+        if !channels::traits(inbound.channel).opt_out {
+            return;
+        }
+        let account = account.or_else(|| self.client_for(inbound).map(|client| client.account.clone()));
+        let account = account.unwrap_or_else(|| Account::DEFAULT.to_owned());
+        let perhaps = store::PerhapsStop {
+            no: 0,
+            channel: inbound.channel,
+            address: intake.opt_outs.one_form(inbound.channel, &inbound.from).into_owned(),
+            sender: inbound.to.clone(),
+            text: inbound.text.chars().take(PERHAPS_CHARACTERS_MAX).collect(),
+            at: inbound.at,
+        };
+        let store = context.parts.store.clone();
+        context.spawn_logged(async move {
+            let noted = store.note_perhaps_stop(&account, perhaps).await;
+            noted.map_err(|error| format!("words that are perhaps a stop could not be kept: {error}"))
+        });
+    }
 }
 
 fn confirmation(account: String, mode: Mode, reply: &str, inbound: &Inbound) -> Message {
@@ -294,6 +493,14 @@ fn confirmation(account: String, mode: Mode, reply: &str, inbound: &Inbound) -> 
     }
 }
 
+/// What a text in the answer to a callback becomes: a message of the platform, from the number written to, by
+/// the route of the person's message.
+fn reply_form(client: &MessageClientSettings, inbound: &Inbound) -> Message {
+    let expires = inbound.at.plus_s(REPLY_TRIED_S);
+    let form = confirmation(client.account.clone(), client.mode, "", inbound);
+    Message { party: client.client.clone(), lane: Lane::Routine, expires, ..form }
+}
+
 /// When a confirmation was sent, by a value of [`CONFIRMED`].
 fn confirmed_at(value: &[u8]) -> Option<Timestamp> {
     let at = records::behind_form("value of the topic confirmed", value).ok()?;
@@ -307,7 +514,7 @@ fn values_of<'a>(inbound: &'a Inbound, username: &'a str, id: &'a str, callback:
         udh.push(octets.udh.len() as u8);
         udh.extend_from_slice(&octets.udh);
     }
-    let is_text = inbound.octets.is_none() || !inbound.text.is_empty();
+    let is_text = octets.is_none_or(|octets| !inbound.text.is_empty() || octets.octets.is_empty());
     let (coding, text): (u8, std::borrow::Cow<'_, [u8]>) = match octets {
         Some(octets) if !is_text => (1, octets.octets.as_slice().into()),
         // The text is given in UTF-8, whatever the network's alphabet, as by Kannel with `mo-recode`.
@@ -322,6 +529,8 @@ fn values_of<'a>(inbound: &'a Inbound, username: &'a str, id: &'a str, callback:
         route: &inbound.route,
         service: username,
         coding,
+        class: octets.and_then(|octets| octets.class()),
+        waiting: octets.and_then(|octets| octets.waiting()),
         data_coding: octets.map_or(0, |octets| octets.data_coding),
         udh: udh.into(),
         url: callback,

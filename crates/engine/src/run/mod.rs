@@ -3,9 +3,11 @@
 mod actor;
 mod alerts;
 mod blocks;
+mod callbacks;
 mod command;
 mod commands;
 mod context;
+mod device_forecast;
 mod dispatcher;
 mod event_publisher;
 mod fenced_append;
@@ -17,35 +19,44 @@ mod mo_routing;
 mod opt_outs;
 mod outcome_reader;
 mod outcomes;
+mod people_checks;
+mod replace_if_present;
 mod route_table;
 mod sharing;
 mod solving;
 mod starting;
 mod status_events;
 mod steering;
+mod stops;
 mod stream_index;
 mod submit;
 #[cfg(test)]
 mod tests;
 mod text_checks;
 mod timers;
+mod told_before;
+mod unmatched_log;
 mod views;
 
 pub use actor::{EngineActor, Lags, StopReason, bus_error, store_error};
+pub use callbacks::Callbacks;
 pub use command::{ActorCommand, DeliveryPage, Health, Question, Reply, Solved};
 pub use message_query::MessageLook;
 pub use route_table::GATEWAYS;
 pub use starting::start;
+pub use stops::Stops;
 pub use views::view as delivery_view;
 
 use crate::api::{AnswerGiven, EngineError, Event, Keywords, MessageClientSettings, Parts, Problem, Steer};
 use crate::messages::Messages;
 use crate::plan::AcceptingRoutes;
+use crate::services::{ServiceDesk, ServiceRules};
 use crate::shared::{self, Leader, Node, NodeHandle};
-use records::{Alert, AlertId, CallbackRequest, Outcome, Route};
-use std::sync::Arc;
+use records::{Alert, AlertId, CallbackRequest, ChannelNumber, Intake, MessageId, Mode, Outcome, Route};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock, Weak};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::task::AbortHandle;
 
 /// Commands that may wait for the actor.
 const COMMANDS_MAX: usize = 16_384;
@@ -58,20 +69,50 @@ pub struct Engine {
     inner: Arc<Inner>,
 }
 
+/// The engine, as what serves it holds it: it does not keep it from ending.
+#[derive(Clone)]
+pub(crate) struct WeakEngine {
+    inner: Weak<Inner>,
+}
+
+impl WeakEngine {
+    /// The engine, if anybody holds it.
+    pub(crate) fn upgrade(&self) -> Option<Engine> {
+        Some(Engine { inner: self.inner.upgrade()? })
+    }
+}
+
 struct Inner {
     parts: Arc<Parts>,
     commands: mpsc::Sender<ActorCommand>,
     outcomes: Arc<dyn bus::Topic>,
     routes: arc_swap::ArcSwap<Vec<Route>>,
+    keywords: arc_swap::ArcSwap<Keywords>,
     takers: Arc<arc_swap::ArcSwap<AcceptingRoutes>>,
     behind: Arc<AtomicBool>,
     messages: Messages,
     fencing_record: Option<NodeHandle>,
+    desk: OnceLock<AbortHandle>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.end_services();
+    }
+}
+
+impl Inner {
+    fn end_services(&self) {
+        if let Some(desk) = self.desk.get() {
+            desk.abort();
+        }
+    }
 }
 
 impl Engine {
     /// Picks up what the last run left, then runs on a thread of its own until [`Engine::stop`].
     pub async fn start(parts: Parts) -> Result<Engine, EngineError> {
+        take_first_id(&parts).await?;
         let (commands, received) = mpsc::channel(COMMANDS_MAX);
         let lags = Lags::default();
         let (up, is_up) = oneshot::channel();
@@ -88,6 +129,7 @@ impl Engine {
     /// # Errors
     /// A node whose name or lease cannot be; what bus or store say at the start.
     pub async fn join(parts: Parts, node: Node) -> Result<Engine, EngineError> {
+        take_first_id(&parts).await?;
         let (commands, received) = mpsc::channel(COMMANDS_MAX);
         let lags = Lags::default();
         let (up, is_up) = oneshot::channel();
@@ -116,21 +158,27 @@ impl Engine {
         let outcomes = parts.bus.topic(records::OUTCOMES).map_err(bus_error)?;
         let intake = parts.bus.topic(records::INTAKE).map_err(bus_error)?;
         let routes = arc_swap::ArcSwap::from_pointee(parts.routes.clone());
+        let keywords = arc_swap::ArcSwap::from_pointee(parts.settings.keywords.clone());
         let takers = Arc::new(arc_swap::ArcSwap::from_pointee(AcceptingRoutes::new(&parts.routes)));
         let messages = Messages::new(parts.clone(), intake, takers.clone(), lags.taken, commands.clone());
         let behind = lags.behind;
-        Ok(Engine {
+        let engine = Engine {
             inner: Arc::new(Inner {
                 parts,
                 commands,
                 outcomes,
                 routes,
+                keywords,
                 takers,
                 behind,
                 messages,
                 fencing_record,
+                desk: OnceLock::new(),
             }),
-        })
+        };
+        let desk = tokio::spawn(ServiceDesk::run(WeakEngine { inner: Arc::downgrade(&engine.inner) }));
+        let _ = engine.inner.desk.set(desk.abort_handle());
+        Ok(engine)
     }
 
     /// Who leads, of several processes; one that is alone does.
@@ -156,6 +204,7 @@ impl Engine {
 
     /// Folds what is in memory into SQL and ends.
     pub async fn stop(&self) {
+        self.inner.end_services();
         let (reply, done) = oneshot::channel();
         if self.inner.commands.send(ActorCommand::Stop { reply }).await.is_ok() {
             let _ = done.await;
@@ -251,6 +300,7 @@ impl Engine {
         clients: Vec<MessageClientSettings>,
         keywords: Keywords,
     ) -> Result<(), EngineError> {
+        self.inner.keywords.store(Arc::new(keywords.clone()));
         self.request(|reply| ActorCommand::Clients { clients, keywords, reply }).await
     }
 
@@ -278,7 +328,7 @@ impl Engine {
         self.request(|reply| ActorCommand::Accepted { alert: Box::new(alert), solved: Some(reply) }).await?
     }
 
-    async fn send(&self, command: ActorCommand) -> Result<(), EngineError> {
+    pub(crate) async fn send(&self, command: ActorCommand) -> Result<(), EngineError> {
         self.inner.commands.send(command).await.map_err(|_| gone())
     }
 
@@ -287,8 +337,14 @@ impl Engine {
         self.inner.parts.store.clone()
     }
 
-    pub(crate) fn now(&self) -> records::Timestamp {
-        (self.inner.parts.clock)()
+    /// Everything that it has from outside.
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.inner.parts
+    }
+
+    /// What people may do from their devices.
+    pub(crate) fn services(&self) -> Arc<ServiceRules> {
+        self.inner.keywords.load().services.clone()
     }
 
     pub(crate) async fn request<T>(
@@ -298,6 +354,36 @@ impl Engine {
         let (reply, answer) = oneshot::channel();
         self.send(command(reply)).await?;
         answer.await.map_err(|_| gone())
+    }
+}
+
+/// The routes of an engine, as configured now.
+pub(crate) fn routes_of(engine: &Engine) -> Arc<Vec<Route>> {
+    engine.inner.routes.load_full()
+}
+
+/// Channels with a live route that takes what an account sends.
+pub(crate) fn live_channels(engine: &Engine, account: &str) -> Vec<ChannelNumber> {
+    let routes = routes_of(engine);
+    let is_its = |route: &Route| route.accounts.is_empty() || route.accounts.iter().any(|own| own == account);
+    let takes = |channel: ChannelNumber| {
+        let mut live = routes.iter().filter(|route| route.mode == Mode::Live && is_its(route));
+        live.any(|route| route.channel == channel)
+    };
+    channels::numbers().filter(|channel| takes(*channel)).collect()
+}
+
+/// No message has the id 0, which many clients take for none: the first record of intake changes nothing.
+async fn take_first_id(parts: &Parts) -> Result<(), EngineError> {
+    let topic = parts.bus.topic(records::INTAKE).map_err(bus_error)?;
+    if topic.head() > 0 {
+        return Ok(());
+    }
+    let nothing = Intake::Cancel { id: MessageId(u64::MAX), at: (parts.clock)() };
+    match topic.append_at(0, &[&nothing.encode()]).await {
+        // There are messages already.
+        Ok(_) | Err(bus::BusError::Moved { .. }) => Ok(()),
+        Err(error) => Err(bus_error(error)),
     }
 }
 

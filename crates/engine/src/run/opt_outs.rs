@@ -1,7 +1,9 @@
 //! OptOuts holds, by account, the addresses that are to get no message, so that intake need not read SQL.
 
-use records::{Message, Timestamp};
+use crate::api::OptOutRules;
+use records::{ChannelNumber, Message, Mode, Timestamp};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use store::{StopHash, StopHasher, Store, StoreError};
 
 /// Opt-outs and opt-ins kept of an account whose list was not read yet; the older ones are in SQL by then.
@@ -11,6 +13,7 @@ const PENDING_MAX: usize = 10_000;
 #[derive(Default)]
 pub struct OptOuts {
     accounts: FxHashMap<String, AccountOptOuts>,
+    rules: OptOutRules,
 }
 
 #[derive(Default)]
@@ -39,8 +42,34 @@ pub struct OptOutList {
 type Stops = Vec<(Option<String>, Timestamp)>;
 
 impl OptOuts {
+    /// By these rules, before any list was read.
+    pub fn new(rules: OptOutRules) -> OptOuts {
+        OptOuts { accounts: FxHashMap::default(), rules }
+    }
+
+    /// The rules changed.
+    pub fn change(&mut self, rules: OptOutRules) {
+        if self.rules.numbers != rules.numbers {
+            let lists = self.accounts.values_mut().filter_map(|of| of.list.as_mut());
+            lists.for_each(|list| list.bring_into_one_form(&rules));
+        }
+        self.rules = rules;
+    }
+
+    /// The one form of an address of a person.
+    pub fn one_form<'t>(&self, channel: ChannelNumber, address: &'t str) -> Cow<'t, str> {
+        channels::canonical(channel, address, &self.rules.numbers)
+    }
+
+    /// Had a message's addressee opted out before it was taken? A later opt-out does not hold for it, also
+    /// when a start takes it again.
+    pub fn excludes(&self, list: &OptOutList, message: &Message) -> bool {
+        !list.is_empty() && list.excludes(message, &self.rules)
+    }
+
     /// A person opted out (since when), or in again.
     pub fn note(&mut self, account: &str, address: &str, sender: Option<&str>, out: Option<Timestamp>) {
+        let address = &*channels::canonical(channels::SMS, address, &self.rules.numbers);
         let of = self.accounts.entry(account.to_owned()).or_default();
         match &mut of.list {
             Some(list) => list.set(address, sender, out),
@@ -58,6 +87,7 @@ impl OptOuts {
         let of = self.accounts.entry(account.to_owned()).or_default();
         if of.list.is_none() {
             let list = of.list.insert(list);
+            list.bring_into_one_form(&self.rules);
             for (address, sender, out) in std::mem::take(&mut of.pending) {
                 list.set(&address, sender.as_deref(), out);
             }
@@ -89,6 +119,18 @@ impl OptOutList {
         Ok(list)
     }
 
+    fn is_empty(&self) -> bool {
+        self.by_address.is_empty() && self.forgotten.is_empty()
+    }
+
+    /// Older versions stored addresses as networks gave them.
+    fn bring_into_one_form(&mut self, rules: &OptOutRules) {
+        for (address, stops) in std::mem::take(&mut self.by_address) {
+            let address = channels::canonical(channels::SMS, &address, &rules.numbers).into_owned();
+            self.by_address.entry(address).or_default().extend(stops);
+        }
+    }
+
     /// The hash of an address, where anybody was forgotten.
     fn hash(&self, address: &str) -> Option<StopHash> {
         let hasher = self.hasher.as_ref().filter(|_| !self.forgotten.is_empty())?;
@@ -102,7 +144,7 @@ impl OptOutList {
                 list.push((sender.map(str::to_owned), at));
             }
             Some(_) => {}
-            None => list.retain(|(of, _)| of.as_deref() != sender),
+            None => list.retain(|(of, _)| !same_sender(of.as_deref(), sender)),
         }
         let is_start = out.is_none();
         if list.is_empty() {
@@ -110,20 +152,37 @@ impl OptOutList {
         }
         if is_start && let Some(forgotten) = self.hash(address).and_then(|hash| self.forgotten.get_mut(&hash))
         {
-            forgotten.retain(|(of, _)| of.as_deref() != sender);
+            forgotten.retain(|(of, _)| !same_sender(of.as_deref(), sender));
         }
     }
 
-    /// Had its addressee opted out before this message was taken? A later opt-out does not hold for it, also
-    /// when a start takes it again.
-    pub fn excludes(&self, message: &Message) -> bool {
+    fn excludes(&self, message: &Message, rules: &OptOutRules) -> bool {
+        let address = channels::canonical(channels::SMS, &message.to, &rules.numbers);
         let sender = &*message.short.source.addr;
-        let forgotten = || self.forgotten.get(&self.hash(&message.to)?);
-        let lists = [self.by_address.get(&message.to), forgotten()];
+        let forgotten = || self.forgotten.get(&self.hash(&address)?);
+        let lists = [self.by_address.get(&*address), forgotten()];
         lists.into_iter().flatten().any(|list| {
-            let holds = |of: &Option<String>| of.as_deref().is_none_or(|of| same_number(of, sender));
+            let holds =
+                |of: &Option<String>| of.as_deref().is_none_or(|of| shows(of, sender, message.mode, rules));
             list.iter().any(|(of, at)| *at <= message.at && holds(of))
         })
+    }
+}
+
+/// Whether a message shows this sender. One that names none shows its route's; where that is the carrier's
+/// business, it may be any.
+fn shows(of: &str, sender: &str, mode: Mode, rules: &OptOutRules) -> bool {
+    if !sender.is_empty() {
+        return same_number(of, sender);
+    }
+    let mut routes = rules.senders.iter().filter(|(of, _)| *of == mode).peekable();
+    routes.peek().is_none() || routes.any(|(_, own)| own.is_empty() || same_number(of, own))
+}
+
+fn same_sender(a: Option<&str>, b: Option<&str>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => same_number(a, b),
+        (a, b) => a == b,
     }
 }
 

@@ -2,6 +2,7 @@
 //! of a receipt by the carrier's id.
 
 use super::actor::{Lags, bus_error};
+use super::unmatched_log::UnmatchedLog;
 use crate::api::{EngineError, Parts};
 use crate::record::CarrierIds;
 use records::Timestamp;
@@ -24,6 +25,8 @@ pub struct OutcomeReader {
     /// The record that is being folded, and the place of the outcome in it.
     pub position: (u64, u32),
     pub carrier_ids: CarrierIds,
+    /// Lines of the log about receipts that match nothing.
+    pub unmatched_log: UnmatchedLog,
     /// Gateways should take nothing new.
     behind: Arc<AtomicBool>,
     caught_up: Timestamp,
@@ -36,6 +39,7 @@ impl OutcomeReader {
             next: 0,
             position: (0, 0),
             carrier_ids: CarrierIds::default(),
+            unmatched_log: UnmatchedLog::default(),
             behind: lags.behind.clone(),
             caught_up: Timestamp::default(),
         })

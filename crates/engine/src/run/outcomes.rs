@@ -2,12 +2,15 @@
 //! effects are carried out, in this order.
 
 use super::actor::EngineActor;
+use super::mo_routing::FoundKeyword;
 use super::status_events::FromNetwork;
 use crate::api::KeywordAction;
-use crate::record::{Effect, Folding, LiveAlert, choice_of};
+use crate::inbound_text::{AnswerReading, StopReading, read_answer, read_stop};
+use crate::record::delivery_cell::moment;
+use crate::record::{Effect, Folding, LiveAlert};
 use records::{
-    AlertNo, Answer, AttemptRef, AttemptResult, EndpointNo, Inbound, Intent, Outcome, Receipt, Timestamp,
-    decode_outcomes,
+    AlertNo, Answer, AttemptRef, AttemptResult, CarrierReceipt, EndpointNo, Inbound, Intent, Outcome,
+    PersonReply, Timestamp, decode_outcomes,
 };
 use rustc_hash::FxHashSet;
 
@@ -74,10 +77,17 @@ impl EngineActor {
             }
             Outcome::Attempt { of, result: AttemptResult::NotTried { .. }, .. } if claims.is_void(&of) => {}
             Outcome::Attempt { of, route, at, result } => self.take_attempt(of, &route, at, &result),
-            Outcome::Receipt(receipt) => self.take_receipt(receipt),
+            Outcome::Receipt(receipt) => self.take_receipt(receipt.into()),
+            Outcome::CarrierReceipt(receipt) => self.take_receipt(*receipt),
             Outcome::Inbound(inbound) => self.take_inbound(&inbound),
+            Outcome::Reply(reply) => {
+                let PersonReply { keys, mut inbound } = *reply;
+                let of = self.outcomes.carrier_ids.find(&keys);
+                inbound.of = inbound.of.or(of.map(|(alert, endpoint, _)| (alert, endpoint)));
+                self.take_inbound(&inbound);
+            }
             Outcome::Answer { alert, endpoint, text, via, at } => {
-                self.take_answer(alert, endpoint, &text, via, at)
+                self.take_answer(alert, endpoint, &text, via, at);
             }
             Outcome::By { .. } => claims.shared = true,
             // Between gateways.
@@ -90,13 +100,16 @@ impl EngineActor {
         self.fold(of.alert, |live, folding| folding.attempt(live, of, route_no, at, result));
         match result {
             AttemptResult::Accepted { id, .. } => {
-                let from_network = FromNetwork { text: "", carrier_id: id };
+                let from_network = FromNetwork { carrier_id: id, ..FromNetwork::default() };
                 self.status_events.publish(of.alert, &mut self.alerts, from_network);
             }
             AttemptResult::Refused { code, text, .. } if self.alerts.has_events(of.alert) => {
                 let text = format!("{code} {text}");
-                let from_network = FromNetwork { text: &text, carrier_id: "" };
+                let from_network = FromNetwork { text: &text, ..FromNetwork::default() };
                 self.status_events.publish(of.alert, &mut self.alerts, from_network);
+            }
+            AttemptResult::Unknown { .. } if self.alerts.has_events(of.alert) => {
+                self.status_events.publish(of.alert, &mut self.alerts, FromNetwork::default());
             }
             _ => {}
         }
@@ -123,14 +136,35 @@ impl EngineActor {
         }
     }
 
-    fn take_receipt(&mut self, receipt: Receipt) {
-        let Some((alert, endpoint, part)) = self.outcomes.carrier_ids.find(&receipt.keys) else {
-            return self.outcomes.carrier_ids.wait(receipt, self.context.now());
+    fn take_receipt(&mut self, of: CarrierReceipt) {
+        let Some((alert, endpoint, part)) = self.outcomes.carrier_ids.find(&of.receipt.keys) else {
+            match of.otherwise {
+                Some(inbound) => self.take_inbound(&inbound),
+                None => {
+                    let now = self.context.now();
+                    self.outcomes.unmatched_log.note(&of, now);
+                    self.outcomes.carrier_ids.wait(of, now);
+                }
+            }
+            return;
         };
+        let CarrierReceipt { receipt, report, .. } = &of;
         self.fold(alert, |live, folding| {
             folding.receipt(live, endpoint, part, receipt.state, &receipt.text, receipt.at);
+            if let Some(metas) = &mut live.metas {
+                metas.note_said(endpoint, report.state);
+            }
         });
-        let from_network = FromNetwork { text: &receipt.text, carrier_id: &receipt.id };
+        let submitted = self.alerts.live.get(&alert).and_then(|live| {
+            let cell = live.cell(endpoint)?;
+            moment(live.alert.created, cell.submitted)
+        });
+        let from_network = FromNetwork {
+            text: &receipt.text,
+            carrier_id: &receipt.id,
+            report: Some(report),
+            done: report.done_at(submitted),
+        };
         self.status_events.publish(alert, &mut self.alerts, from_network);
         self.carry_out(alert, receipt.at);
     }
@@ -139,41 +173,95 @@ impl EngineActor {
     fn take_inbound(&mut self, inbound: &Inbound) {
         let route = self.alerts.strings.route_no(&inbound.route);
         let replies = &self.alerts.replies;
-        let of = inbound.of.or_else(|| replies.find(inbound.channel, &inbound.from, Some(route)));
-        let keyword = self.mo_routing.keyword(inbound).cloned();
+        let from = self.intake.opt_outs.one_form(inbound.channel, &inbound.from);
+        let of = inbound.of.or_else(|| replies.find(inbound.channel, &from, Some(route)));
+        let keyword = self.mo_routing.keyword(inbound);
+        let position = self.outcomes.position;
+        // An alert's choice goes before a service word, and a person who is asked whether they are safe and
+        // says "help" answers.
+        let is_free = keyword.as_ref().is_none_or(|keyword| !keyword.action.is_reserved())
+            && !of.is_some_and(|of| self.alerts.is_answer(of, &inbound.text));
+        if is_free && self.mo_routing.is_service(inbound) {
+            let account = of.and_then(|(alert, _)| self.alerts.live.get(&alert));
+            let account = account.map(|live| live.alert.account.clone());
+            let mode = self.dispatcher.routes.named(&inbound.route).map(|route| route.mode);
+            return self.mo_routing.call_service(inbound, (account, mode, of), position, &self.context);
+        }
+        self.take_words(inbound, of, keyword, position);
+    }
+
+    /// A message of a person that is no service word, or one of nobody who is known.
+    pub fn take_words(
+        &mut self,
+        inbound: &Inbound,
+        of: Option<(AlertNo, EndpointNo)>,
+        keyword: Option<FoundKeyword>,
+        position: (u64, u32),
+    ) {
+        let mut is_choice = false;
         if let Some((alert, endpoint)) = of {
             let via = channels::name(inbound.channel).to_owned();
-            self.take_answer(alert, endpoint, &inbound.text, via, inbound.at);
+            is_choice = self.take_answer(alert, endpoint, &inbound.text, via, inbound.at);
         }
+        let live = of.and_then(|(alert, _)| self.alerts.live.get(&alert));
+        let account = live.map(|live| live.alert.account.clone());
         match keyword {
             // A person who is asked whether they are safe and replies "help" answers.
+            Some(keyword) if keyword.action == KeywordAction::Url => {
+                let mode = self.dispatcher.routes.named(&inbound.route).map(|route| route.mode);
+                let events = &mut self.status_events;
+                return self.mo_routing.fetch_keyword(&keyword, inbound, mode, position, events);
+            }
             Some(keyword) if of.is_none() || keyword.action != KeywordAction::Help => {
-                let live = of.and_then(|(alert, _)| self.alerts.live.get(&alert));
-                let account = live.map(|live| live.alert.account.clone());
                 let mode = self.dispatcher.routes.named(&inbound.route).map(|route| route.mode);
                 let (intake, context) = (&mut self.intake, &self.context);
                 self.mo_routing.obey_keyword(&keyword, inbound, account, mode, intake, context);
+                return;
             }
-            _ if of.is_some() => {}
-            _ => {
-                let position = self.outcomes.position;
-                self.mo_routing.forward(inbound, position, &mut self.status_events, &self.context);
+            Some(_) => {}
+            None if !is_choice && read_stop(&inbound.text) == StopReading::Perhaps => {
+                self.mo_routing.note_perhaps_stop(inbound, account, &self.intake, &self.context);
+            }
+            None => {}
+        }
+        if of.is_none() {
+            let is_kept = self.mo_routing.forward(inbound, position, &mut self.status_events, &self.context);
+            if is_kept && self.mo_routing.has_services() && !self.mo_routing.is_service(inbound) {
+                let mode = self.dispatcher.routes.named(&inbound.route).map(|route| route.mode);
+                self.mo_routing.call_service(inbound, (None, mode, None), position, &self.context);
             }
         }
     }
 
-    fn take_answer(&mut self, alert: AlertNo, endpoint: EndpointNo, text: &str, via: String, at: Timestamp) {
+    /// Records an answer; true if it is a choice.
+    fn take_answer(
+        &mut self,
+        alert: AlertNo,
+        endpoint: EndpointNo,
+        text: &str,
+        via: String,
+        at: Timestamp,
+    ) -> bool {
+        let mut is_choice = false;
         self.fold(alert, |live, folding| {
-            let choice = choice_of(&live.alert.request.choices, text);
+            let request = &live.alert.request;
+            let asked = request.text.as_deref().unwrap_or_default();
+            let reading = read_answer(&request.choices, text, asked);
+            is_choice = reading.choice().is_some();
             let answer = Answer {
-                key: choice.map(|choice| choice.key.clone()),
-                text: choice.map_or_else(|| text.to_owned(), |choice| choice.label.clone()),
+                key: reading.choice().map(|choice| choice.key.clone()),
+                text: match reading {
+                    AnswerReading::Choice(choice) => choice.label.clone(),
+                    // What they wrote beside it is for a person to read.
+                    AnswerReading::Explained(_) | AnswerReading::Words => text.to_owned(),
+                },
                 via,
                 at,
             };
             folding.answer(live, endpoint, answer);
         });
         self.carry_out(alert, at);
+        is_choice
     }
 
     /// An attempt whose route is gone.
@@ -208,6 +296,10 @@ impl EngineActor {
                     dispatcher.release(no, endpoint, route, alerts, &context.parts);
                 }
                 Effect::Missed(endpoint) => {
+                    alerts.move_chain(no, endpoint, at, false, |route| dispatcher.routes.has_receipts(route));
+                }
+                Effect::Absent(endpoint) => {
+                    alerts.note_absent(no, endpoint);
                     alerts.move_chain(no, endpoint, at, false, |route| dispatcher.routes.has_receipts(route));
                 }
                 Effect::Reached(endpoint) => {

@@ -284,6 +284,12 @@ pub fn request_of(call: RpcCall) -> (LeaderRequest, PendingResponse) {
         RpcCall::Unobserve { no, observer } => {
             (LeaderRequest::Command(ActorCommand::Unobserve { no, observer }), done())
         }
+        RpcCall::OptOut { account, numbers, sender, at } => {
+            (LeaderRequest::Command(ActorCommand::OptOut { account, numbers, sender, at }), done())
+        }
+        RpcCall::Present { channel, address } => {
+            (LeaderRequest::Command(ActorCommand::Present { channel, address }), done())
+        }
         RpcCall::Message { account, id } => {
             let to_result =
                 |look: Option<super::MessageLook>| RpcResult::Message(look.map(|look| Box::new(look.into())));

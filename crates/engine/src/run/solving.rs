@@ -6,17 +6,20 @@ use super::alerts::Alerts;
 use super::command::{ActorCommand, Reply, Solved};
 use super::context::Context;
 use super::event_publisher::EventPublisher;
-use crate::api::{EngineError, Parts, Problem, Steer};
+use super::opt_outs::same_number;
+use super::told_before::{Settling, ToldBefore};
+use crate::api::{EngineError, OptOutRules, Parts, Problem, Steer};
 use crate::dispatch::Wording;
 use crate::plan::{Chains, Classifier};
 use crate::record::LiveAlert;
 use crate::solve::audience::{To, parsed};
 use crate::solve::{GROUP_DEPTH_MAX, GroupSet, Matcher, Roster, Solver, strategy_of};
-use records::{Alert, AlertNo, AlertState, RosterBlock, Strategy, Timestamp};
+use channels::legible;
+use records::{Alert, AlertNo, AlertState, Priority, RosterBlock, Strategy, Timestamp};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use store::{Store, StoreError};
+use store::{OptOutSet, Store, StoreError};
 use tokio::runtime::Handle;
 
 /// Solves at once.
@@ -36,7 +39,9 @@ const AGAIN: &str = "; it is tried again each minute";
 #[derive(Default)]
 pub struct Solving {
     running: usize,
-    queue: VecDeque<Box<Alert>>,
+    queue: VecDeque<(Box<Alert>, ToldBefore)>,
+    /// Alerts to whoever got earlier ones, until it is known who did.
+    settling: Vec<Settling>,
     waiters: FxHashMap<AlertNo, Vec<Reply<Solved>>>,
     verbs: FxHashMap<AlertNo, Vec<(Steer, Reply<Alert>)>>,
     /// Alerts that could not be solved, and when that was.
@@ -91,6 +96,7 @@ impl Solving {
     ) {
         targets.publisher.observe_all(&alert, Vec::new(), targets.context.now());
         self.solve(alert, reply, targets.classifier, targets.context);
+        self.solve_settled(targets.alerts, targets.classifier, targets.context);
     }
 
     /// However often it is announced, an alert is solved once.
@@ -158,20 +164,32 @@ impl Solving {
         context: &Context,
     ) {
         self.waiters.entry(alert.no).or_default().extend(reply);
-        self.queue.push_back(alert);
+        match Settling::of(alert, context.now()) {
+            Ok(settling) => self.settling.push(settling),
+            Err(alert) => self.queue.push_back((alert, ToldBefore::default())),
+        }
+        self.start_solves(classifier, context);
+    }
+
+    /// Solves the alerts to whoever got earlier ones of which nothing is under way any more.
+    pub fn solve_settled(&mut self, alerts: &Alerts, classifier: &Arc<Classifier>, context: &Context) {
+        let now = context.now();
+        for settled in self.settling.extract_if(.., |one| one.is_settled(alerts, now)) {
+            self.queue.push_back(settled.into_told(alerts));
+        }
         self.start_solves(classifier, context);
     }
 
     fn start_solves(&mut self, classifier: &Arc<Classifier>, context: &Context) {
         while self.running < AT_ONCE {
-            let Some(alert) = self.queue.pop_front() else { return };
+            let Some((alert, told)) = self.queue.pop_front() else { return };
             self.running += 1;
             let (parts, classifier, commands) =
                 (context.parts.clone(), classifier.clone(), context.commands.clone());
             let epoch = context.epoch();
             tokio::task::spawn_blocking(move || {
                 let no = alert.no;
-                let result = solve(&parts, &classifier, *alert, &Handle::current());
+                let result = solve(&parts, &classifier, *alert, &told, &Handle::current());
                 if let Some(commands) = commands.upgrade() {
                     let _ = commands.blocking_send(ActorCommand::Solved { no, epoch, classifier, result });
                 }
@@ -259,11 +277,12 @@ fn solve(
     parts: &Parts,
     classifier: &Classifier,
     alert: Alert,
+    told: &ToldBefore,
     runtime: &Handle,
 ) -> Result<(Box<LiveAlert>, u64), EngineError> {
     let wording = parts.texts.of(&alert);
     let now = (parts.clock)();
-    let roster = roster(parts, &alert, &wording, now, runtime)?;
+    let roster = roster(parts, &parts.settings.keywords.opt_out, &alert, told, &wording, now, runtime)?;
     store_roster(parts, classifier, alert, wording, &roster, now, runtime)
         .map(|live| (Box::new(live), roster.people()))
 }
@@ -271,7 +290,9 @@ fn solve(
 /// Who is in it. Also what a forecast looks at.
 pub fn roster(
     parts: &Parts,
+    rules: &OptOutRules,
     alert: &Alert,
+    told: &ToldBefore,
     wording: &Wording,
     now: Timestamp,
     runtime: &Handle,
@@ -284,7 +305,7 @@ pub fn roster(
             groups.push(group_set(parts, &alert.account, name, runtime)?);
         }
     }
-    let opted_out = runtime.block_on(parts.store.opt_out_set(&alert.account)).map_err(store_error)?;
+    let opted_out = runtime.block_on(opted_out(&*parts.store, rules, alert)).map_err(store_error)?;
     let matcher = Matcher::new(request, &wanted, &unwanted, groups);
     let max = parts.settings.endpoints_max;
     let mut solver = Solver::new(request, matcher, opted_out, wording, now, max);
@@ -294,6 +315,11 @@ pub fn roster(
     } else {
         show_named(parts, &alert.account, &mut solver, runtime)?;
     }
+    for to in &wanted {
+        if let To::Received(id) = to {
+            told.show(parts, &alert.account, *id, &mut solver, runtime)?;
+        }
+    }
     solver.finish();
     if solver.roster.len() > max as usize {
         let reason = format!("names more than {max} endpoints, the limit of [engine] endpoints_max");
@@ -302,16 +328,45 @@ pub fn roster(
     Ok(solver.roster)
 }
 
+/// Who of the account gets nothing of this alert; nothing: everybody does, since it is an emergency and the
+/// config says so. A stop that was said to one sender holds for alerts that show it.
+async fn opted_out(
+    store: &dyn Store,
+    rules: &OptOutRules,
+    alert: &Alert,
+) -> Result<Option<OptOutSet>, StoreError> {
+    let request = &alert.request;
+    if rules.emergencies_override && request.priority == Priority::Emergency {
+        return Ok(None);
+    }
+    let set = store.opt_out_set(&alert.account).await?;
+    let mut set = set.in_one_form(&rules.numbers);
+    let shows = |of: &Option<String>| {
+        let Some(of) = of else { return false };
+        match &request.sender {
+            Some(sender) => same_number(of, sender),
+            None => rules.senders.iter().any(|(mode, own)| *mode == request.mode && same_number(of, own)),
+        }
+    };
+    for stop in store.all_opt_outs(&alert.account).await?.iter().filter(|stop| shows(&stop.sender)) {
+        set.add(stop.channel, &stop.address, &rules.numbers);
+    }
+    for stop in store.forgotten_stops(&alert.account).await?.iter().filter(|stop| shows(&stop.sender)) {
+        set.add_forgotten(stop.hash);
+    }
+    Ok(Some(set))
+}
+
 fn group_set(parts: &Parts, account: &str, name: &str, runtime: &Handle) -> Result<GroupSet, EngineError> {
     let mut set = GroupSet::default();
-    set.names.insert(name.to_owned());
+    set.name(name);
     let mut level = vec![name.to_owned()];
     for _ in 0..GROUP_DEPTH_MAX {
         let mut below = Vec::new();
         for name in level {
-            match runtime.block_on(parts.store.group(account, &name)).map_err(store_error)? {
-                Some((group, _)) => below.extend(set.add(&group)),
-                None => _ = set.names.insert(name),
+            match group_of(parts, account, &name, runtime)? {
+                Some(group) => below.extend(set.add(&group)),
+                None => set.name(&name),
             }
         }
         if below.is_empty() {
@@ -321,6 +376,21 @@ fn group_set(parts: &Parts, account: &str, name: &str, runtime: &Handle) -> Resu
     }
     let reason = format!("group {name:?} nests deeper than {GROUP_DEPTH_MAX}");
     Err(EngineError::Unprocessable(vec![Problem { field: "audience".into(), reason }]))
+}
+
+/// A group by its name, or by the form of it in which an earlier version may have kept it.
+fn group_of(
+    parts: &Parts,
+    account: &str,
+    name: &str,
+    runtime: &Handle,
+) -> Result<Option<records::Group>, EngineError> {
+    let find = |name: &str| runtime.block_on(parts.store.group(account, name)).map_err(store_error);
+    let found = match (find(name)?, legible::decomposed(name)) {
+        (None, Some(decomposed)) => find(&decomposed)?,
+        (found, _) => found,
+    };
+    Ok(found.map(|(group, _)| group))
 }
 
 /// Only those who are named, by id or membership, in the order of their ids.

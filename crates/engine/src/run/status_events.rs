@@ -7,10 +7,10 @@ use super::alerts::Alerts;
 use super::context::{Context, LeaderGuard};
 use super::meter::EventMeter;
 use crate::record::MessageEvent;
-use crate::report::{Values, expand};
+use crate::report::{ReportValues, Values, expand};
 use records::{
-    AlertNo, ClientEvent, MessageClient, MessageId, MessageStatus, Notice, NoticeVerb, RosterEntry,
-    ShortText, Timestamp, client_topic,
+    AlertNo, CarrierReport, ClientEvent, ClientReceipt, DlrRequest, Message, MessageClient, MessageId,
+    MessageStatus, Notice, NoticeVerb, RosterEntry, ShortText, Timestamp, client_topic,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -30,6 +30,8 @@ const REMEMBERED_MAX: u64 = 2_000_000;
 const READ_OCTETS: usize = 4 * 1024 * 1024;
 /// Topics of clients of the SMPP server.
 const CLIENT_TOPICS: &str = "told/";
+/// Events that come about by a receipt.
+const OF_RECEIPTS: u8 = DlrRequest::DELIVERED | DlrRequest::FAILED | DlrRequest::BUFFERED;
 /// Characters of a message that a receipt repeats (SMPP 3.4, appendix B).
 const BEGINNING_CHARACTERS: usize = 20;
 
@@ -67,6 +69,10 @@ pub struct EventsPublished {
 pub struct FromNetwork<'a> {
     pub text: &'a str,
     pub carrier_id: &'a str,
+    /// Of a receipt: the carrier's own words.
+    pub report: Option<&'a CarrierReport>,
+    /// Of a receipt: when it came about, by the carrier.
+    pub done: Option<Timestamp>,
 }
 
 impl StatusEvents {
@@ -159,8 +165,11 @@ impl StatusEvents {
         event: &MessageEvent,
         entry: RosterEntry,
         route: &str,
-        FromNetwork { text, carrier_id }: FromNetwork<'_>,
+        from_network: FromNetwork<'_>,
     ) {
+        let FromNetwork { text, carrier_id, done, .. } = from_network;
+        // What another event of the same receipt's alert says is not this carrier's word.
+        let report = from_network.report.filter(|_| event.event & OF_RECEIPTS != 0);
         let Some(message) = entry.message else { return };
         self.meter.note_published(event.event);
         match message.party {
@@ -180,7 +189,7 @@ impl StatusEvents {
                     at: event.at,
                     tell: message.tell,
                 };
-                self.queue(Some(system_id), ClientEvent::Status(Box::new(status)).encode());
+                self.queue(Some(system_id), client_event(status, report, done).encode());
             }
             MessageClient::Platform(username) => {
                 let Some(url) = &message.tell.url else { return };
@@ -195,26 +204,36 @@ impl StatusEvents {
                     route,
                     service: &username,
                     event: Some(event.event),
-                    submitted: Some(message.at),
-                    beginning: &beginning,
+                    report: ReportValues {
+                        state: Some(event.state),
+                        done: report.and(done),
+                        submitted: Some(message.at),
+                        beginning: &beginning,
+                    },
                     url,
                     carrier_id,
                     given: &message.tell.values,
                     ..Values::default()
                 };
                 let stable = format!("{id}-{}", event.event);
-                self.request(stable, expand(url, &values), event.at);
+                self.request(stable, expand(url, &values), NoticeVerb::Fetch, event.at);
             }
             MessageClient::House => {}
         }
     }
 
+    /// Requests a platform's address with a message of a person; a text in the answer becomes `reply`. `id`
+    /// is the same if the event has to be repeated.
+    pub fn request_with_reply(&mut self, id: String, url: String, reply: Message, at: Timestamp) {
+        self.request(id, url, NoticeVerb::FetchReply(Box::new(reply)), at);
+    }
+
     /// Requests a platform's address; `id` is the same if the event has to be repeated.
-    pub fn request(&mut self, id: String, url: String, at: Timestamp) {
+    pub fn request(&mut self, id: String, url: String, verb: NoticeVerb, at: Timestamp) {
         let notice = Notice {
             id,
             alert: None,
-            verb: NoticeVerb::Fetch,
+            verb,
             url,
             content_type: String::new(),
             body: String::new(),
@@ -285,6 +304,16 @@ impl StatusEvents {
             self.published = self.queued;
         }
     }
+}
+
+fn client_event(
+    status: MessageStatus,
+    report: Option<&CarrierReport>,
+    done: Option<Timestamp>,
+) -> ClientEvent {
+    let Some(report) = report else { return ClientEvent::Status(Box::new(status)) };
+    let (error, network_error) = (report.error.clone(), report.network_error);
+    ClientEvent::Receipt(Box::new(ClientReceipt { status, error, network_error, done }))
 }
 
 /// The topics that events are published to.

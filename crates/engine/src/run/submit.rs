@@ -1,14 +1,16 @@
 //! Submission of an alert: it is checked, stored, and only then given to the actor.
 
 use super::actor::store_error;
+use super::device_forecast::DeviceForecasts;
+use super::told_before::ToldBefore;
 use super::{ActorCommand, Engine, solving, text_checks};
-use crate::api::{Draft, EngineError, Forecast, Problem, Submitted};
+use crate::api::{Draft, EngineError, Forecast, KeywordAction, Keywords, Problem, Submitted};
 use crate::dispatch::Wording;
-use crate::plan::{Classifier, ForecastTable};
+use crate::inbound_text::{is_phrase, is_stop_word};
+use crate::plan::{Classifier, ForecastTable, TextGroup};
 use crate::record::MissingValues;
 use crate::solve::audience::{To, parsed};
-use records::{Alert, AlertId, AlertNo, AlertRequest, AlertState, ChannelNumber, Origin, Timestamp};
-use rustc_hash::FxHashMap;
+use records::{Alert, AlertId, AlertNo, AlertRequest, AlertState, ChannelNumber, Origin, Reason, Timestamp};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
@@ -19,7 +21,8 @@ impl Engine {
     /// Accepts an alert: on disk when this resolves. With `wait_solved` also solved.
     pub async fn submit(&self, draft: Draft) -> Result<Submitted, EngineError> {
         let now = (self.inner.parts.clock)();
-        let wording = RequestCheck { engine: self }.check(&draft.account, &draft.request, now).await?;
+        let (wording, mut problems) =
+            RequestCheck { engine: self }.check(&draft.account, &draft.request, now).await?;
         let alert = Alert {
             no: AlertNo(0),
             id: AlertId(uuid::Uuid::now_v7()),
@@ -46,13 +49,18 @@ impl Engine {
         self.inner.parts.texts.keep(alert.no, &wording);
         if !draft.wait_solved {
             self.send(ActorCommand::Accepted { alert: Box::new(alert.clone()), solved: None }).await?;
-            return Ok(Submitted { alert, fresh: true, endpoints: None, problems: Vec::new() });
+            return Ok(Submitted { alert, fresh: true, endpoints: None, problems });
         }
         let solved = self.solved(alert).await?;
         if solved.endpoints == 0 {
-            return Err(EngineError::Unprocessable(vec![nobody(&solved.excluded)]));
+            problems.insert(0, nobody(&solved.excluded));
+            // Where people said stop the alert and its report stand, and say whom nobody tells.
+            let is_stopped = |(reason, _): &(String, u64)| reason == Reason::OptedOut.words();
+            if !solved.excluded.iter().any(is_stopped) {
+                return Err(EngineError::Unprocessable(problems));
+            }
         }
-        let problems = self.missing_values(&solved.alert, &wording).await?;
+        problems.extend(self.missing_values(&solved.alert, &wording).await?);
         Ok(Submitted { alert: solved.alert, fresh: true, endpoints: Some(solved.endpoints), problems })
     }
 
@@ -75,14 +83,17 @@ impl Engine {
     /// What would happen; nothing is stored or sent.
     pub async fn forecast(&self, account: &str, request: AlertRequest) -> Result<Forecast, EngineError> {
         let now = (self.inner.parts.clock)();
-        let wording = RequestCheck { engine: self }.check(account, &request, now).await?;
+        let (wording, named) = RequestCheck { engine: self }.check(account, &request, now).await?;
         let health = self.health().await?;
         let parts = self.inner.parts.clone();
         let routes = self.inner.routes.load_full();
         let alert = draft_alert(account, request, now);
         let runtime = Handle::current();
+        let keywords = self.inner.keywords.load_full();
         let work = move || -> Result<Forecast, EngineError> {
-            let roster = solving::roster(&parts, &alert, &wording, now, &runtime)?;
+            let told = ToldBefore::default();
+            let rules = &keywords.opt_out;
+            let roster = solving::roster(&parts, rules, &alert, &told, &wording, now, &runtime)?;
             let classifier = Classifier::new(routes.to_vec());
             let mut tableau = ForecastTable::default();
             let mut missing = MissingValues::default();
@@ -90,16 +101,10 @@ impl Engine {
                 tableau.take(&block, &classifier, &alert);
                 block.entries.iter().for_each(|entry| missing.take(entry, &wording));
             }
-            let mut units: FxHashMap<usize, u64> = FxHashMap::default();
-            for (place, route) in classifier.routes().iter().enumerate() {
-                let sample = wording.sample(route.channel);
-                units.insert(
-                    place,
-                    sample.map_or(1, |body| u64::from(parts.weigher.units(route, &body).max(1))),
-                );
-            }
-            let mut forecast =
-                tableau.forecast(&classifier, |place| units.get(&place).copied().unwrap_or(1), |_| 0);
+            let texts = DeviceForecasts { parts: &parts, wording: &wording, table: &tableau };
+            let units = |route: usize, group: &TextGroup| texts.units(&classifier.routes()[route], group);
+            let mut forecast = tableau.forecast(&classifier, units, |_| 0);
+            forecast.devices = texts.devices(&classifier);
             forecast.recipients = roster.people();
             forecast.missing_values = missing.counts().clone();
             let problems = text_checks::missing_values(&alert.request, &wording, missing.counts());
@@ -109,6 +114,7 @@ impl Engine {
         let mut forecast = tokio::task::spawn_blocking(work)
             .await
             .map_err(|error| EngineError::Internal(error.to_string()))??;
+        forecast.problems.extend(named);
         forecast.problems.extend(health.routes.iter().filter_map(|(route, health)| {
             let down =
                 forecast.routes.contains_key(&route.name) && !health.as_ref().is_some_and(|health| health.up);
@@ -119,6 +125,16 @@ impl Engine {
         }));
         Ok(forecast)
     }
+
+    /// Everything that can be refused of a request before anybody is looked up, without submitting it: for a
+    /// door that takes several requests, all or none.
+    ///
+    /// # Errors
+    /// Those of [`Engine::submit`] that do not depend on who is found.
+    pub async fn would_take(&self, account: &str, request: &AlertRequest) -> Result<(), EngineError> {
+        let now = (self.inner.parts.clock)();
+        RequestCheck { engine: self }.check(account, request, now).await.map(|_| ())
+    }
 }
 
 /// Checks of a request against an account's people and the routes of now.
@@ -127,20 +143,23 @@ pub(super) struct RequestCheck<'a> {
 }
 
 impl RequestCheck<'_> {
-    /// Everything that can be checked of a request before anybody is looked up.
+    /// Everything that can be checked of a request before it is solved: its texts, or what stops it; and what
+    /// is odd about whom it names.
     async fn check(
         &self,
         account: &str,
         request: &AlertRequest,
         now: Timestamp,
-    ) -> Result<Arc<Wording>, EngineError> {
-        let mut problems = Vec::new();
+    ) -> Result<(Arc<Wording>, Vec<Problem>), EngineError> {
+        let (mut problems, mut odd) = (Vec::new(), Vec::new());
         let entries = parsed(request);
         match &entries {
             Ok((wanted, unwanted)) => {
                 self.check_groups(account, "audience", wanted, &mut problems).await?;
                 self.check_groups(account, "exclude", unwanted, &mut problems).await?;
                 self.check_people(account, wanted, &mut problems).await?;
+                self.check_earlier(account, wanted, &mut problems).await?;
+                odd.extend(self.named_people(account, wanted, unwanted).await?);
                 if wanted.contains(&To::Area) && request.area.is_none() {
                     problems.push(problem("audience", "names area, but the alert has none"));
                 }
@@ -155,11 +174,13 @@ impl RequestCheck<'_> {
         if let (Some(wording), Ok((wanted, _))) = (&wording, &entries) {
             self.check_placeholders(account, request, wording, wanted, &mut problems).await?;
             self.check_sizes(request, wording, wanted, &mut problems).await?;
+            problems.extend(text_checks::blank_texts(request, wording));
         }
         check_times(request, now, &mut problems);
+        check_choices(request, &self.engine.inner.keywords.load(), &mut problems);
         self.check_routes(request, &mut problems);
         match wording {
-            Some(wording) if problems.is_empty() => Ok(wording),
+            Some(wording) if problems.is_empty() => Ok((wording, odd)),
             _ => Err(EngineError::Unprocessable(problems)),
         }
     }
@@ -171,7 +192,7 @@ impl RequestCheck<'_> {
         wanted: &[To],
         problems: &mut Vec<Problem>,
     ) -> Result<(), EngineError> {
-        if wanted.iter().any(|to| matches!(to, To::Address(..))) {
+        if wanted.iter().any(|to| matches!(to, To::Address(..) | To::Received(_))) {
             return Ok(());
         }
         let first =
@@ -195,8 +216,24 @@ impl RequestCheck<'_> {
     ) -> Result<(), EngineError> {
         for (i, to) in entries.iter().enumerate() {
             let To::Group(name, _) = to else { continue };
-            if !self.engine.inner.parts.store.group_exists(account, name).await.map_err(store_error)? {
+            if !self.has_group(account, name).await? {
                 problems.push(problem(&format!("{field}[{i}]"), &format!("there is no group {name:?}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Alerts whose people are named by `alert:ID/received`.
+    async fn check_earlier(
+        &self,
+        account: &str,
+        wanted: &[To],
+        problems: &mut Vec<Problem>,
+    ) -> Result<(), EngineError> {
+        for (i, to) in wanted.iter().enumerate() {
+            let To::Received(id) = to else { continue };
+            if self.engine.inner.parts.store.alert(account, *id).await.map_err(store_error)?.is_none() {
+                problems.push(problem(&format!("audience[{i}]"), &format!("there is no alert {id}")));
             }
         }
         Ok(())
@@ -217,6 +254,23 @@ impl RequestCheck<'_> {
                 names.join(" or ")
             );
             problems.push(problem("channels", &reason));
+        }
+    }
+}
+
+/// A choice that stops messages cannot be answered: who writes it as the text says is opted out.
+fn check_choices(request: &AlertRequest, keywords: &Keywords, problems: &mut Vec<Problem>) {
+    let stops = keywords.list.iter().filter(|keyword| keyword.action == KeywordAction::Stop);
+    let words: Vec<&str> = stops.flat_map(|keyword| &keyword.words).map(String::as_str).collect();
+    for (i, choice) in request.choices.iter().enumerate() {
+        for (field, text) in [("key", &choice.key), ("label", &choice.label)] {
+            if is_stop_word(text) || is_phrase(text, words.iter().copied()) {
+                let reason = format!(
+                    "{text:?} is a word that stops messages: who answers with it is opted out; take another, such as a \
+                     digit for the key"
+                );
+                problems.push(problem(&format!("choices[{i}].{field}"), &reason));
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::api::{EngineError, Problem, UnitsEstimator};
 use crate::dispatch::{BUILT_IN, Wording};
 use crate::nearest::nearest;
 use crate::solve::audience::To;
+use channels::legible;
 use records::{AlertRequest, ChannelNumber, Route};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -135,13 +136,50 @@ pub(super) fn missing_values(
     missing.iter().map(problem).collect()
 }
 
+/// Texts in which nobody would see anything, whatever the values of their placeholders: each by the field
+/// that it comes from.
+pub(super) fn blank_texts(request: &AlertRequest, wording: &Wording) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = Vec::new();
+    for channel in channels::ALL {
+        for language in std::iter::once(None).chain(request.texts.languages.keys().map(Some)) {
+            let language = language.map(String::as_str);
+            let Some(content) = channel.content(request, language) else { continue };
+            if shows_something(&content.text) {
+                continue;
+            }
+            let field = wording.field_of(request, channel.number(), language);
+            if !problems.iter().any(|problem| problem.field == field) {
+                let reason = "has nothing that anybody can see: write what is to be said, or leave it out";
+                problems.push(Problem { field, reason: reason.to_owned() });
+            }
+        }
+    }
+    problems
+}
+
+/// As somebody gets it who has a value for each of its placeholders.
+fn shows_something(text: &str) -> bool {
+    if !placeholders::Text::has_marks(text) {
+        return legible::has_visible(text);
+    }
+    let filled = placeholders::Text::parse(text)
+        .ok()
+        .and_then(|text| text.fill(placeholders::Escape::Plain, |_| Some("x")).ok());
+    filled.is_none_or(|filled| legible::has_visible(&filled.text))
+}
+
 /// Channels on which the alert may go out.
 fn channels_of(request: &AlertRequest, wanted: &[To]) -> Vec<ChannelNumber> {
     let allowed = |channel: &ChannelNumber| {
         (request.channels.is_empty() || request.channels.contains(channel))
             && wanted.iter().any(|to| match to {
                 To::Address(of, _) | To::Group(_, Some(of)) => of == channel,
-                To::All | To::Area | To::Group(_, None) | To::Recipient(_) => true,
+                To::All
+                | To::Area
+                | To::Subscribers
+                | To::Group(_, None)
+                | To::Recipient(_)
+                | To::Received(_) => true,
             })
     };
     channels::numbers().filter(allowed).collect()
@@ -178,4 +216,32 @@ fn too_long(route: &Route, units: u32, max: u32) -> String {
          texts.{channel}, or name other channels",
         route.name
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::request;
+    use records::{ChannelTexts, OwnText};
+
+    #[test]
+    fn a_text_in_which_nothing_can_be_seen_is_a_problem_of_its_field() {
+        let fields = |request: &AlertRequest| {
+            let wording = Wording::new(request).unwrap();
+            blank_texts(request, &wording).into_iter().map(|problem| problem.field).collect::<Vec<_>>()
+        };
+        for text in ["   ", "\n\t", "\u{200b}", "\u{2800}\u{3164}", "{{\" \"}}", "{{name|truncate(0)}} "] {
+            assert_eq!(fields(&request(text)), ["text"], "{text:?}");
+        }
+        assert_eq!(fields(&request("{{name}}")), [""; 0]);
+        let mut request = request("Leave");
+        request.texts.default.own.insert(channels::MAIL, OwnText::of_text(" "));
+        let texts = ChannelTexts { text: Some("\u{a0}".into()), ..ChannelTexts::default() };
+        request.texts.languages.insert("sv".into(), texts);
+        let found = fields(&request);
+        assert!(
+            found.contains(&"texts.mail".to_owned()) && found.contains(&"texts.sv".to_owned()),
+            "{found:?}"
+        );
+    }
 }

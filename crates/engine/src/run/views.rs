@@ -10,13 +10,15 @@ use crate::record::StringTable;
 use crate::report::{self, reason_in_words, rfc3339};
 use channels::drill::Mark;
 use records::{
-    Alert, AlertId, AlertNo, Delivery, DeliveryState, EndpointNo, Mode, ROSTER_BLOCK_ENDPOINTS, RosterBlock,
-    RosterEntry,
+    Alert, AlertId, AlertNo, Answer, Delivery, DeliveryState, EndpointNo, Mode, ROSTER_BLOCK_ENDPOINTS,
+    RosterBlock, RosterEntry, Timestamp,
 };
 use std::sync::Arc;
 
 /// Deliveries in one page at most.
 pub const PAGE_MAX: usize = 10_000;
+/// Answers that are told at once to somebody who missed them.
+pub const ANSWERS_MAX: usize = 10_000;
 
 impl Engine {
     /// The alert, with its state of now.
@@ -105,6 +107,37 @@ impl Engine {
             Ok(fitting.filter_map(|(endpoint, _)| live.delivery(endpoint, &words)).collect())
         };
         tokio::task::spawn_blocking(read).await.map_err(|error| EngineError::Internal(error.to_string()))?
+    }
+
+    /// The answers given at `since` or later, each the last one of its delivery, in the order of their times;
+    /// of more than [`ANSWERS_MAX`] the newest.
+    pub async fn answers_since(
+        &self,
+        account: &str,
+        id: AlertId,
+        since: Timestamp,
+    ) -> Result<Vec<(EndpointNo, Answer)>, EngineError> {
+        let no = self.stored(account, id).await?.no;
+        let (mut from, mut found) = (EndpointNo(0), Vec::new());
+        loop {
+            let page = DeliveryPage { state: Some(DeliveryState::Answered), from, limit: PAGE_MAX };
+            let rows = match self.request(|reply| ActorCommand::Deliveries { no, page, reply }).await? {
+                Some(rows) => rows,
+                None => self.cold_deliveries(no, page).await?,
+            };
+            let next = rows.last().map(|row| EndpointNo(row.endpoint.0 + 1));
+            let is_over = rows.len() < PAGE_MAX;
+            let answers = rows.into_iter().filter_map(|row| Some((row.endpoint, row.answer?)));
+            found.extend(answers.filter(|(_, answer)| answer.at >= since));
+            if found.len() > 2 * ANSWERS_MAX || is_over {
+                found.sort_by_key(|(endpoint, answer)| (answer.at, *endpoint));
+                found.drain(..found.len().saturating_sub(ANSWERS_MAX));
+            }
+            match next {
+                Some(next) if !is_over => from = next,
+                _ => return Ok(found),
+            }
+        }
     }
 
     /// What the answer page of a delivery shows.
@@ -205,6 +238,12 @@ fn entry_of(block: &RosterBlock, endpoint: EndpointNo) -> Option<&RosterEntry> {
     block.entries.get(endpoint.0.checked_sub(block.first.0)? as usize)
 }
 
+/// The address as reports show it: without what is a secret in it.
+fn shown_address(entry: &RosterEntry) -> String {
+    let shown = entry.channel.map(|channel| channels::shown(channel, &entry.address).into_owned());
+    shown.unwrap_or_else(|| entry.address.clone())
+}
+
 /// A delivery as people read it.
 pub fn view(row: &Delivery, entry: &RosterEntry) -> DeliveryView {
     let person =
@@ -212,7 +251,7 @@ pub fn view(row: &Delivery, entry: &RosterEntry) -> DeliveryView {
     DeliveryView {
         endpoint: row.endpoint.0,
         channel: entry.channel.map(channels::name),
-        address: entry.address.clone(),
+        address: shown_address(entry),
         recipients: entry.persons.iter().map(person).filter(|person| !person.id.is_empty()).collect(),
         state: row.state,
         reason_code: row.reason,

@@ -86,6 +86,12 @@ impl LeaderClient {
             ActorCommand::Unobserve { no, observer } => {
                 (RpcCall::Unobserve { no, observer }, PendingCall::Nobody)
             }
+            ActorCommand::OptOut { account, numbers, sender, at } => {
+                (RpcCall::OptOut { account, numbers, sender, at }, PendingCall::Nobody)
+            }
+            ActorCommand::Present { channel, address } => {
+                (RpcCall::Present { channel, address }, PendingCall::Nobody)
+            }
             ActorCommand::Message { account, id, reply } => {
                 (RpcCall::Message { account, id }, PendingCall::Message(reply))
             }

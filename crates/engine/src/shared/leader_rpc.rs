@@ -3,7 +3,10 @@
 use crate::api::{EngineError, Problem, Steer};
 use crate::messages::{MessageFilter, Steered};
 use crate::run::{MessageLook, Solved};
-use records::{Alert, AlertNo, AlertState, CallbackRequest, Delivery, Intake, MessageId, RosterEntry};
+use records::{
+    Alert, AlertNo, AlertState, CallbackRequest, ChannelNumber, Delivery, Intake, MessageId, RosterEntry,
+    Timestamp,
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// First octet of each: who does not know it does not read on.
@@ -40,6 +43,10 @@ pub enum RpcCall {
     CancelMessages { account: String, wanted: MessageFilter },
     /// Replace a message.
     ReplaceMessage { account: String, id: MessageId, change: Box<Intake> },
+    /// Numbers were opted out, of one sender or all.
+    OptOut { account: String, numbers: Vec<String>, sender: Option<String>, at: Timestamp },
+    /// Somebody is there now.
+    Present { channel: ChannelNumber, address: String },
 }
 
 /// The response to the request with this number.

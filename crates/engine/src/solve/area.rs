@@ -7,6 +7,8 @@ pub struct Area {
     rings: Vec<Ring>,
     circles: Vec<(f64, f64, f64)>,
     geocodes: Vec<String>,
+    /// Geocodes with a `?`, which stands for any one character.
+    patterns: Vec<String>,
     attribute: Option<String>,
 }
 
@@ -21,12 +23,14 @@ impl Area {
     pub fn new(request: &AreaRequest) -> Area {
         let rings =
             request.polygons.iter().filter(|ring| ring.len() >= 3).map(|ring| Ring::new(ring)).collect();
-        let mut geocodes = request.geocodes.clone();
+        let (patterns, mut geocodes): (Vec<String>, Vec<String>) =
+            request.geocodes.iter().cloned().partition(|code| code.contains('?'));
         geocodes.sort_unstable();
         Area {
             rings,
             circles: request.circles.clone(),
             geocodes,
+            patterns,
             attribute: request.geocode_attribute.clone(),
         }
     }
@@ -39,15 +43,21 @@ impl Area {
     fn holds_geocode(&self, recipient: &Recipient) -> bool {
         let Some(name) = &self.attribute else { return false };
         let Some(value) = recipient.attributes.get(name) else { return false };
-        value
-            .split(';')
-            .any(|code| self.geocodes.binary_search_by(|have| have.as_str().cmp(code.trim())).is_ok())
+        value.split(';').map(str::trim).any(|code| {
+            self.geocodes.binary_search_by(|have| have.as_str().cmp(code)).is_ok()
+                || self.patterns.iter().any(|pattern| fits(pattern, code))
+        })
     }
 
     fn holds_position(&self, at: Position) -> bool {
         self.rings.iter().any(|ring| ring.holds(at))
             || self.circles.iter().any(|&(lat, lon, km)| distance_km(at, Position { lat, lon }) <= km)
     }
+}
+
+/// `?` is any one character; a code of another length fits no pattern.
+fn fits(pattern: &str, code: &str) -> bool {
+    pattern.len() == code.len() && pattern.bytes().zip(code.bytes()).all(|(p, c)| p == b'?' || p == c)
 }
 
 impl Ring {
@@ -132,6 +142,27 @@ mod tests {
         });
         for (lon, inside) in [(179.0, true), (-179.0, true), (170.0, false), (-170.0, false), (0.0, false)] {
             assert_eq!(area.holds(&person(-15.0, lon)), inside, "{lon}");
+        }
+    }
+
+    #[test]
+    fn a_question_mark_in_a_geocode_stands_for_any_one_character() {
+        let area = Area::new(&AreaRequest {
+            geocodes: vec!["?26???".into(), "MDZ021".into()],
+            geocode_attribute: Some("same".into()),
+            ..AreaRequest::default()
+        });
+        let mut who = Recipient::default();
+        for (value, inside) in [
+            ("026163", true),
+            ("039049", false),
+            ("126163", true),
+            ("26163", false),
+            ("OHZ1;MDZ021", true),
+            ("", false),
+        ] {
+            who.attributes.insert("same".into(), value.into());
+            assert_eq!(area.holds(&who), inside, "{value}");
         }
     }
 

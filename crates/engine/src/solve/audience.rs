@@ -2,8 +2,8 @@
 
 use crate::api::Problem;
 use crate::nearest::nearest;
-use channels::{Defaults, NoChannel};
-use records::{AlertRequest, ChannelNumber};
+use channels::{Defaults, NoChannel, legible};
+use records::{AlertId, AlertRequest, ChannelNumber};
 
 /// One entry of an audience or of its exclusions, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,12 +12,16 @@ pub enum To {
     All,
     /// Whoever is in the alert's area.
     Area,
+    /// Whoever subscribed to something that the alert is about.
+    Subscribers,
     /// A group, perhaps limited to one channel.
     Group(String, Option<ChannelNumber>),
     /// One person.
     Recipient(String),
     /// One device address.
     Address(ChannelNumber, String),
+    /// Whoever got an earlier alert, or may have got it, by the devices that it went to.
+    Received(AlertId),
 }
 
 impl std::str::FromStr for To {
@@ -26,11 +30,13 @@ impl std::str::FromStr for To {
         match text.split_once(':') {
             None if text == "all" => Ok(To::All),
             None if text == "area" => Ok(To::Area),
+            None if text == "subscribers" => Ok(To::Subscribers),
             Some(("group", rest)) => group(rest),
+            Some(("alert", rest)) => earlier(rest),
             Some(("recipient", "")) | None => Err(format!("{text:?} names nobody: write {}", forms())),
-            Some(("recipient", id)) => Ok(To::Recipient(id.to_owned())),
-            Some((kind, _)) if matches!(channels::named(kind), Err(NoChannel::Unknown(_))) => {
-                let known = ["group", "recipient"].into_iter().chain(channels::names());
+            Some(("recipient", id)) => Ok(To::Recipient(legible::trimmed(id).to_owned())),
+            Some((kind, _)) if matches!(channels::before_colon(kind), Err(NoChannel::Unknown(_))) => {
+                let known = ["alert", "group", "recipient"].into_iter().chain(channels::words_before_colon());
                 let near = nearest(kind, known).map(|near| format!("did you mean {near}:…? "));
                 Err(format!("{kind:?} is no kind of audience; {}write {}", near.unwrap_or_default(), forms()))
             }
@@ -46,11 +52,20 @@ impl std::str::FromStr for To {
 
 fn forms() -> String {
     let addresses: Vec<String> =
-        channels::ALL.iter().map(|channel| format!("{}:{}", channel.name(), channel.example())).collect();
+        channels::ALL.iter().map(|channel| channels::entry(channel.number(), channel.example())).collect();
     format!(
-        "all, area, group:NAME, group:NAME/CHANNEL, recipient:ID, or an address such as {}",
+        "all, area, subscribers, group:NAME, group:NAME/CHANNEL, recipient:ID, alert:ID/received, or an address such as {}",
         addresses.join(", ")
     )
+}
+
+fn earlier(rest: &str) -> Result<To, String> {
+    let Some((id, "received")) = rest.split_once('/') else {
+        return Err(format!(
+            "alert:{rest:?} names nobody: write alert:ID/received for whoever got an earlier alert or may have"
+        ));
+    };
+    id.parse().map(To::Received).map_err(|_| format!("{id:?} is no id of an alert: write alert:ID/received"))
 }
 
 fn group(rest: &str) -> Result<To, String> {
@@ -66,7 +81,7 @@ fn group(rest: &str) -> Result<To, String> {
     if name.is_empty() {
         return Err(format!("a group has a name: write {}", forms()));
     }
-    Ok(To::Group(name.to_owned(), channel))
+    Ok(To::Group(legible::name(name).into_owned(), channel))
 }
 
 /// Every entry and exclusion of a request, parsed; problems name the field.
@@ -91,6 +106,10 @@ pub fn parsed(request: &AlertRequest) -> Result<(Vec<To>, Vec<To>), Vec<Problem>
         .enumerate()
         .filter_map(|(i, text)| parse(format!("exclude[{i}]"), text))
         .collect();
+    for (i, to) in unwanted.iter().enumerate().filter(|(_, to)| matches!(to, To::Received(_))) {
+        let reason = format!("{to:?} cannot be left out: only an audience names whoever got an alert");
+        problems.push(Problem { field: format!("exclude[{i}]"), reason });
+    }
     if request.audience.is_empty() {
         problems.push(Problem {
             field: "audience".into(),
@@ -109,13 +128,20 @@ mod tests {
         let table = [
             ("all", To::All),
             ("area", To::Area),
+            ("subscribers", To::Subscribers),
             ("group:staff", To::Group("staff".into(), None)),
             ("group:fire/sms", To::Group("fire".into(), Some(channels::SMS))),
             ("group:ward/7", To::Group("ward/7".into(), None)),
+            ("group:Stro\u{308}m", To::Group("Ström".into(), None)),
+            ("group: Str\u{200b}öm /sms", To::Group("Ström".into(), Some(channels::SMS))),
             ("recipient:ext-77", To::Recipient("ext-77".into())),
             ("sms:+46 70-123 45 67", To::Address(channels::SMS, "+46701234567".into())),
             ("mail:a@B.SE", To::Address(channels::MAIL, "a@b.se".into())),
             ("edge:north", To::Address(channels::EDGE, "north".into())),
+            (
+                "alert:00000000-0000-0000-0000-000000000007/received",
+                To::Received(AlertId(uuid::Uuid::from_u128(7))),
+            ),
         ];
         for (text, to) in table {
             assert_eq!(text.parse::<To>(), Ok(to), "{text}");
@@ -135,10 +161,13 @@ mod tests {
             "mail:a",
             "mail:a b@c",
             "fax:1",
+            "alert:7/received",
+            "alert:00000000-0000-0000-0000-000000000007",
+            "alert:00000000-0000-0000-0000-000000000007/answered",
         ] {
             assert!(text.parse::<To>().is_err(), "{text}");
         }
-        assert!("pager:1".parse::<To>().unwrap_err().contains("channel pager is not built yet"));
-        assert!("group:x/pager".parse::<To>().unwrap_err().contains("not built yet"));
+        assert!("fax:1".parse::<To>().unwrap_err().contains("channel fax is not built yet"));
+        assert!("group:x/fax".parse::<To>().unwrap_err().contains("not built yet"));
     }
 }

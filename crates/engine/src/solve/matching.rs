@@ -3,6 +3,8 @@
 
 use super::area::Area;
 use super::audience::To;
+use super::topics::Topics;
+use channels::legible;
 use records::{AlertRequest, ChannelNumber, Group, Recipient, Rule};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -23,10 +25,18 @@ pub struct GroupSet {
 impl GroupSet {
     /// Takes a group in; answers with the groups below that are not in yet.
     pub fn add(&mut self, group: &Group) -> Vec<String> {
-        self.names.insert(group.id.clone());
+        self.name(&group.id);
         self.members.extend(group.members.iter().cloned());
         self.rules.extend(group.rule.clone());
         group.groups.iter().filter(|below| !self.names.contains(*below)).cloned().collect()
+    }
+
+    /// Takes a name in, also in the form in which an earlier version may have kept it of a recipient.
+    pub fn name(&mut self, name: &str) {
+        let composed = legible::name(name);
+        self.names.extend(legible::decomposed(&composed));
+        self.names.insert(composed.into_owned());
+        self.names.insert(name.to_owned());
     }
 
     fn holds(&self, recipient: &Recipient) -> bool {
@@ -103,12 +113,14 @@ pub struct Matcher {
 struct Names {
     sets: Vec<(WantedChannels, Channels, u32)>,
     ids: FxHashMap<String, u32>,
-    addresses: FxHashMap<(ChannelNumber, String), u32>,
+    /// By their keys: each as it was written, with its rule.
+    addresses: FxHashMap<(ChannelNumber, String), (String, u32)>,
 }
 
 enum WantedChannels {
     All,
     Area,
+    Subscribers(Topics),
     Group(GroupSet),
 }
 
@@ -121,8 +133,9 @@ impl Matcher {
             entry if entry.strategy.is_some() || entry.expires.is_some() => i as u32 + 1,
             _ => 0,
         };
-        let wanted = Names::of(wanted.iter().enumerate().map(|(i, to)| (to, rule(i))), &mut groups);
-        let unwanted = Names::of(unwanted.iter().map(|to| (to, 0)), &mut groups);
+        let wanted = wanted.iter().enumerate().map(|(i, to)| (to, rule(i)));
+        let wanted = Names::of(wanted, &mut groups, request);
+        let unwanted = Names::of(unwanted.iter().map(|to| (to, 0)), &mut groups, request);
         let in_groups =
             wanted.sets.iter().filter_map(|(set, ..)| set.group()).flat_map(|set| set.members.iter());
         let named = wanted.ids.keys().chain(in_groups).cloned().collect();
@@ -132,7 +145,7 @@ impl Matcher {
     /// Must every recipient be asked, or do ids and memberships tell them all?
     pub fn needs_scan(&self) -> bool {
         self.wanted.sets.iter().any(|(wanted, ..)| match wanted {
-            WantedChannels::All | WantedChannels::Area => true,
+            WantedChannels::All | WantedChannels::Area | WantedChannels::Subscribers(_) => true,
             WantedChannels::Group(set) => !set.rules.is_empty(),
         })
     }
@@ -153,13 +166,14 @@ impl Matcher {
 
     /// The bare addresses that are named, with their rules.
     pub fn addresses(&self) -> impl Iterator<Item = (ChannelNumber, &str, u32)> {
-        self.wanted.addresses.iter().map(|((channel, address), rule)| (*channel, address.as_str(), *rule))
+        let addresses = self.wanted.addresses.iter();
+        addresses.map(|((channel, _), (address, rule))| (*channel, address.as_str(), *rule))
     }
 
     /// Is this address on the list of exclusions?
     pub fn excludes_address(&self, channel: ChannelNumber, address: &str) -> bool {
         !self.unwanted.addresses.is_empty()
-            && self.unwanted.addresses.contains_key(&(channel, address.to_owned()))
+            && self.unwanted.addresses.contains_key(&(channel, channels::key(channel, address).into_owned()))
     }
 
     /// Does the audience name this recipient? The rule is that of the most specific entry: the id's own
@@ -175,12 +189,17 @@ impl Names {
     fn of<'a>(
         entries: impl Iterator<Item = (&'a To, u32)>,
         groups: &mut impl Iterator<Item = GroupSet>,
+        request: &AlertRequest,
     ) -> Names {
         let mut names = Names::default();
         for (to, rule) in entries {
             match to {
                 To::All => names.sets.push((WantedChannels::All, Channels::ALL, rule)),
                 To::Area => names.sets.push((WantedChannels::Area, Channels::ALL, rule)),
+                To::Subscribers => {
+                    let topics = WantedChannels::Subscribers(Topics::of(request));
+                    names.sets.push((topics, Channels::ALL, rule));
+                }
                 To::Group(_, channel) => {
                     let channels = channel.map_or(Channels::ALL, |channel| Channels::of(&[channel]));
                     names.sets.push((
@@ -189,9 +208,12 @@ impl Names {
                         rule,
                     ));
                 }
+                // The devices of an earlier alert are read from its roster, not asked of people.
+                To::Received(_) => {}
                 To::Recipient(id) => _ = names.ids.entry(id.clone()).or_insert(rule),
                 To::Address(channel, address) => {
-                    _ = names.addresses.entry((*channel, address.clone())).or_insert(rule)
+                    let key = channels::key(*channel, address).into_owned();
+                    _ = names.addresses.entry((*channel, key)).or_insert_with(|| (address.clone(), rule))
                 }
             }
         }
@@ -221,6 +243,7 @@ impl WantedChannels {
         match self {
             WantedChannels::All => true,
             WantedChannels::Area => area.is_some_and(|area| area.holds(recipient)),
+            WantedChannels::Subscribers(topics) => topics.hold(recipient),
             WantedChannels::Group(set) => set.holds(recipient),
         }
     }

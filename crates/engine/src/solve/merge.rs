@@ -5,9 +5,11 @@
 //! in flat lists that point into it.
 
 use records::{
-    ChannelNumber, EndpointNo, Person, ROSTER_BLOCK_ENDPOINTS, Reason, RosterBlock, RosterEntry, Timestamp,
+    ChannelNumber, DeviceProfile, EndpointNo, Person, PlacedProfile, QuietHours, QuietSpan,
+    ROSTER_BLOCK_ENDPOINTS, Reason, RosterBlock, RosterEntry, Timestamp,
 };
 use rustc_hash::{FxHashMap, FxHasher};
+use std::collections::BTreeMap;
 use std::hash::Hasher;
 
 const NONE: u32 = u32::MAX;
@@ -21,8 +23,17 @@ pub struct Roster {
     values: Vec<Vec<(String, String)>>,
     languages: Vec<String>,
     by_address: FxHashMap<u64, u32>,
+    /// Quiet spans of the people behind an endpoint, with their time zones.
+    quiet: BTreeMap<u32, Vec<(QuietHours, String)>>,
+    /// What devices can show, where that is less than their channel carries.
+    profiles: BTreeMap<u32, DeviceProfile>,
+    /// Values of the others behind an address, by its endpoint: their places in `values`.
+    others: FxHashMap<u32, Vec<u32>>,
     people: u64,
 }
+
+/// A personal text names so many different people or values at most; of more it names none.
+const JOINED_MAX: usize = 4;
 
 /// Where a string stands in the arena.
 #[derive(Clone, Copy, Default)]
@@ -68,8 +79,12 @@ pub struct FoundEndpoint<'a> {
     pub language: Option<&'a str>,
     /// For a personal text.
     pub values: Vec<(String, String)>,
-    /// Quiet hours.
+    /// The end of the quiet hours of now.
     pub not_before: Option<Timestamp>,
+    /// Their quiet hours and their time zone, by which it is asked again when a message is about to leave.
+    pub quiet: Option<(QuietHours, &'a str)>,
+    /// What the device can show, where that is less than its channel carries.
+    pub profile: Option<DeviceProfile>,
     /// Left out, and why.
     pub excluded: Option<Reason>,
 }
@@ -98,7 +113,12 @@ impl Roster {
         // Exclusions are of a person and a device, not of an address: they are not merged.
         if let (Some(channel), None) = (found.channel, found.excluded) {
             match self.place(channel, found.address) {
-                Ok(there) => return self.credit(there, credit, found.not_before),
+                Ok(there) => {
+                    self.keep_quiet(there, found.quiet);
+                    self.keep_profile(there, found.profile);
+                    self.keep_others(there, found.values);
+                    return self.credit(there, credit, found.not_before);
+                }
                 Err(hash) => self.by_address.insert(hash, self.endpoints.len() as u32),
             };
         }
@@ -114,7 +134,10 @@ impl Roster {
             last_person: credit,
         };
         self.endpoints.push(slot);
-        EndpointNo(self.endpoints.len() as u32 - 1)
+        let endpoint = self.endpoints.len() as u32 - 1;
+        self.keep_quiet(endpoint, found.quiet.filter(|_| found.excluded.is_none()));
+        self.keep_profile(endpoint, found.profile.filter(|_| found.excluded.is_none()));
+        EndpointNo(endpoint)
     }
 
     fn credit(&mut self, there: u32, credit: u32, not_before: Option<Timestamp>) -> EndpointNo {
@@ -133,7 +156,8 @@ impl Roster {
         let mut hash = address_hash(channel, address);
         while let Some(&there) = self.by_address.get(&hash) {
             let slot = &self.endpoints[there as usize];
-            if slot.channel == Some(channel) && self.text(slot.address) == address {
+            let same = || channels::key(channel, self.text(slot.address)) == channels::key(channel, address);
+            if slot.channel == Some(channel) && same() {
                 return Ok(there);
             }
             hash = hash.wrapping_add(1);
@@ -172,15 +196,81 @@ impl Roster {
         self.values.len() as u32 - 1
     }
 
+    fn keep_quiet(&mut self, endpoint: u32, quiet: Option<(QuietHours, &str)>) {
+        let Some((hours, zone)) = quiet else { return };
+        let spans = self.quiet.entry(endpoint).or_default();
+        if !spans.iter().any(|(other, of)| *other == hours && of == zone) {
+            spans.push((hours, zone.to_owned()));
+        }
+    }
+
+    /// One device may stand at several people: it shows what all of them say that it can.
+    fn keep_profile(&mut self, endpoint: u32, profile: Option<DeviceProfile>) {
+        let Some(profile) = profile.filter(|profile| !profile.is_empty()) else { return };
+        let kept = self.profiles.entry(endpoint).or_insert(profile);
+        *kept = kept.within(profile);
+    }
+
+    fn placed_profiles(&self, first: u32, len: u32) -> Vec<PlacedProfile> {
+        let of_block = self.profiles.range(first..first + len);
+        let placed = of_block
+            .map(|(endpoint, profile)| PlacedProfile { place: (endpoint - first) as u16, profile: *profile });
+        placed.collect()
+    }
+
+    /// The quiet spans of a block's endpoints.
+    fn quiet_spans(&self, first: u32, len: u32) -> Vec<QuietSpan> {
+        let of_block = self.quiet.range(first..first + len);
+        let spans =
+            of_block.flat_map(|(endpoint, spans)| spans.iter().map(move |span| (endpoint - first, span)));
+        let span = |(place, (hours, zone)): (u32, &(QuietHours, String))| QuietSpan {
+            place: place as u16,
+            from: hours.from,
+            to: hours.to,
+            zone: zone.clone(),
+        };
+        spans.map(span).collect()
+    }
+
+    fn keep_others(&mut self, there: u32, values: Vec<(String, String)>) {
+        let place = self.keep_values(values);
+        if place != NONE {
+            self.others.entry(there).or_default().push(place);
+        }
+    }
+
+    /// The values of a personal text. Several people behind one address get one message: it names them all,
+    /// or nobody where they are too many.
+    fn values_of(&self, endpoint: u32, slot: &EndpointSlot) -> Vec<(String, String)> {
+        let own = self.values.get(slot.values as usize);
+        let Some(others) = self.others.get(&endpoint) else { return own.cloned().unwrap_or_default() };
+        let others = others.iter().filter_map(|place| self.values.get(*place as usize));
+        let all: Vec<&Vec<(String, String)>> = own.into_iter().chain(others).collect();
+        let names = all.first().map(|first| first.iter().map(|(name, _)| name));
+        let joined = |name: &String| {
+            let of_one = |values: &&Vec<(String, String)>| {
+                values.iter().find(|(of, _)| of == name).map(|(_, value)| value.clone())
+            };
+            (name.clone(), joined(&all.iter().filter_map(of_one).collect::<Vec<_>>()))
+        };
+        names.into_iter().flatten().map(joined).collect()
+    }
+
     /// The roster in blocks, as it is stored.
     pub fn blocks(&self) -> impl Iterator<Item = RosterBlock> + '_ {
         self.endpoints.chunks(ROSTER_BLOCK_ENDPOINTS).enumerate().map(|(i, slots)| RosterBlock {
             first: EndpointNo((i * ROSTER_BLOCK_ENDPOINTS) as u32),
-            entries: slots.iter().map(|slot| self.entry(slot)).collect(),
+            quiet: self.quiet_spans((i * ROSTER_BLOCK_ENDPOINTS) as u32, slots.len() as u32),
+            profiles: self.placed_profiles((i * ROSTER_BLOCK_ENDPOINTS) as u32, slots.len() as u32),
+            entries: slots
+                .iter()
+                .zip((i * ROSTER_BLOCK_ENDPOINTS) as u32..)
+                .map(|(slot, endpoint)| self.entry(endpoint, slot))
+                .collect(),
         })
     }
 
-    fn entry(&self, slot: &EndpointSlot) -> RosterEntry {
+    fn entry(&self, endpoint: u32, slot: &EndpointSlot) -> RosterEntry {
         let mut persons = Vec::with_capacity(1);
         let mut at = slot.first_person;
         while let Some(credit) = self.persons.get(at as usize) {
@@ -196,7 +286,7 @@ impl Roster {
             address: self.text(slot.address).to_owned(),
             persons,
             language: self.languages.get(usize::from(slot.language)).cloned(),
-            values: self.values.get(slot.values as usize).cloned().unwrap_or_default(),
+            values: self.values_of(endpoint, slot),
             not_before: slot.not_before.map(|at| Timestamp(at.get())),
             expires: None,
             rule: slot.rule,
@@ -206,11 +296,28 @@ impl Roster {
     }
 }
 
+/// Different values in one: `Ann`, `Ann & Bo`, `Ann, Bo & Cy`. Nothing where one lacks it, or they are too
+/// many: a text for several must not call them all by what is one's.
+fn joined(values: &[String]) -> String {
+    let mut different: Vec<&str> = Vec::new();
+    for value in values {
+        if !different.contains(&value.as_str()) {
+            different.push(value);
+        }
+    }
+    match different[..] {
+        _ if different.len() > JOINED_MAX || different.iter().any(|value| value.is_empty()) => String::new(),
+        [] => String::new(),
+        [one] => one.to_owned(),
+        [ref before @ .., last] => format!("{} & {last}", before.join(", ")),
+    }
+}
+
 /// The hash by which addresses are compared here and in the record of who was asked.
 pub fn address_hash(channel: ChannelNumber, address: &str) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write_u8(channel.0);
-    hasher.write(address.as_bytes());
+    hasher.write(channels::key(channel, address).as_bytes());
     // FxHash leaves its entropy in the high bits; a finishing multiplication and fold spreads it.
     let hash = hasher.finish();
     (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -231,6 +338,8 @@ mod tests {
             language: None,
             values: Vec::new(),
             not_before: None,
+            quiet: None,
+            profile: None,
             excluded: None,
         }
     }
@@ -248,6 +357,45 @@ mod tests {
         let ids: Vec<&str> = blocks[0].entries[0].persons.iter().map(|p| p.recipient.as_str()).collect();
         assert_eq!(ids, ["anna", "bo", "cia"]);
         assert_eq!(blocks[0].entries[1].persons.len(), 1);
+    }
+
+    #[test]
+    fn one_mailbox_is_one_endpoint_however_it_is_written() {
+        let mut roster = Roster::default();
+        for (address, who) in
+            [("ann@example.org", "ann"), ("Ann@example.org", "ann2"), ("\"ANN\"@example.org", "ann3")]
+        {
+            assert_eq!(roster.add(found(channels::MAIL, address, who)), EndpointNo(0));
+        }
+        assert_eq!(roster.add(found(channels::MAIL, "anna@example.org", "anna")), EndpointNo(1));
+        assert_eq!(roster.blocks().next().unwrap().entries[0].address, "ann@example.org");
+    }
+
+    #[test]
+    fn a_personal_text_for_several_people_names_them_all_or_nobody() {
+        let names = |people: &[&str]| {
+            let mut roster = Roster::default();
+            for name in people {
+                let values =
+                    vec![("name".to_owned(), (*name).to_owned()), ("ward".to_owned(), "7".to_owned())];
+                roster.add(FoundEndpoint { values, ..found(channels::SMS, "+46701", name) });
+            }
+            // The bare address has no values of its own, and takes nobody's name away.
+            roster.add(found(channels::SMS, "+46701", ""));
+            let values = roster.blocks().next().unwrap().entries.remove(0).values;
+            assert_eq!(values[1], ("ward".to_owned(), "7".to_owned()));
+            values[0].1.clone()
+        };
+        for (people, expected) in [
+            (&["Ann"][..], "Ann"),
+            (&["Ann", "Bo"], "Ann & Bo"),
+            (&["Ann", "Bo", "Ann"], "Ann & Bo"),
+            (&["Ann", "Bo", "Cy"], "Ann, Bo & Cy"),
+            (&["Ann", ""], ""),
+            (&["A", "B", "C", "D", "E"], ""),
+        ] {
+            assert_eq!(names(people), expected);
+        }
     }
 
     #[test]
@@ -273,6 +421,40 @@ mod tests {
         roster.add(FoundEndpoint { not_before: Some(Timestamp(9)), ..found(channels::SMS, "+46701", "cia") });
         let entry = roster.blocks().next().unwrap().entries.remove(0);
         assert_eq!(entry.not_before, Some(Timestamp(9)));
+    }
+
+    #[test]
+    fn quiet_spans_of_everybody_behind_an_address_stand_in_its_block() {
+        let mut roster = Roster::default();
+        let night = QuietHours { from: 1320, to: 420 };
+        (0..ROSTER_BLOCK_ENDPOINTS).for_each(|n| _ = roster.add(found(channels::SMS, &format!("+{n}"), "x")));
+        for (who, zone) in [("anna", "UTC"), ("bo", "Asia/Tokyo"), ("cia", "UTC"), ("dag", "")] {
+            let quiet = Some((night, zone)).filter(|_| !zone.is_empty());
+            roster.add(FoundEndpoint { quiet, ..found(channels::SMS, "+46701", who) });
+        }
+        let blocks: Vec<_> = roster.blocks().collect();
+        assert!(blocks[0].quiet.is_empty());
+        let zones: Vec<_> = blocks[1].quiet.iter().map(|span| (span.place, span.zone.as_str())).collect();
+        assert_eq!(zones, [(0, "UTC"), (0, "Asia/Tokyo")]);
+    }
+
+    #[test]
+    fn the_profile_of_a_device_is_the_least_that_its_people_say_of_it() {
+        let mut roster = Roster::default();
+        (0..ROSTER_BLOCK_ENDPOINTS).for_each(|n| _ = roster.add(found(channels::SMS, &format!("+{n}"), "x")));
+        let profile = |length, links| {
+            let profile = DeviceProfile { length, links, ..DeviceProfile::default() };
+            FoundEndpoint { profile: Some(profile), ..found(channels::SMS, "+46701", "x") }
+        };
+        roster.add(profile(Some(80), None));
+        roster.add(profile(Some(20), Some(false)));
+        roster.add(found(channels::SMS, "+46701", "who knows nothing of it"));
+        roster.add(FoundEndpoint { address: "+46702", ..profile(None, Some(true)) });
+        let blocks: Vec<_> = roster.blocks().collect();
+        assert!(blocks[0].profiles.is_empty());
+        let kept: Vec<_> = blocks[1].profiles.iter().map(|one| (one.place, one.profile.length)).collect();
+        assert_eq!(kept, [(0, Some(20))], "a profile that takes nothing away is none");
+        assert_eq!(blocks[1].profiles[0].profile.links, Some(false));
     }
 
     #[test]

@@ -5,17 +5,24 @@ mod area;
 pub mod audience;
 mod matching;
 mod merge;
+mod preference;
 mod quiet;
+mod topics;
 
 pub use area::Area;
 pub use matching::{GROUP_DEPTH_MAX, GroupSet, Match, Matcher};
 pub use merge::{FoundEndpoint, Roster, address_hash};
-pub use quiet::quiet_until;
+pub use quiet::{quiet_until, spans_until};
 
 use crate::dispatch::Wording;
 use jiff::tz::TimeZone;
-use records::{AlertRequest, ChannelNumber, Priority, Reason, Recipient, Strategy, Timestamp};
+use preference::preferred_first;
+use records::{
+    AlertRequest, ChannelNumber, DeviceProfile, Priority, QuietHours, Reason, Recipient, RosterEntry,
+    Strategy, Timestamp,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::borrow::Cow;
 use store::OptOutSet;
 
 /// What solving needs to know beside the people.
@@ -23,7 +30,7 @@ pub struct Solver<'a> {
     request: &'a AlertRequest,
     matcher: Matcher,
     area: Option<Area>,
-    opted_out: OptOutSet,
+    opted_out: Option<OptOutSet>,
     wording: &'a Wording,
     now: Timestamp,
     zones: FxHashMap<String, Option<TimeZone>>,
@@ -34,11 +41,11 @@ pub struct Solver<'a> {
 }
 
 impl<'a> Solver<'a> {
-    /// Ready to be shown people.
+    /// Ready to be shown people. Without `opted_out`, stops do not hold.
     pub fn new(
         request: &'a AlertRequest,
         matcher: Matcher,
-        opted_out: OptOutSet,
+        opted_out: Option<OptOutSet>,
         wording: &'a Wording,
         now: Timestamp,
         endpoints_max: u32,
@@ -95,6 +102,36 @@ impl<'a> Solver<'a> {
         }
     }
 
+    /// Adds a device that an earlier alert went to, with the people who were behind it; `people` are those of
+    /// them who are known still. What a device was told it is told on, whatever the person prefers by now,
+    /// but for a STOP.
+    pub fn told_before(&mut self, entry: &RosterEntry, people: &FxHashMap<String, Recipient>) {
+        let Some(channel) = entry.channel else { return };
+        let excluded = self.is_opted_out(channel, &entry.address).then_some(Reason::OptedOut);
+        for person in &entry.persons {
+            self.roster.count_person();
+            let known = people.get(&person.recipient);
+            let preferred = known.map_or(entry.language.as_deref(), |known| known.language.as_deref());
+            let language = self.wording.language_for(preferred);
+            let not_before = known.and_then(|known| self.not_before(known));
+            self.roster.add(FoundEndpoint {
+                channel: Some(channel),
+                address: &entry.address,
+                recipient: &person.recipient,
+                name: &person.name,
+                step: 0,
+                rule: 0,
+                language,
+                values: known
+                    .map_or_else(Vec::new, |known| self.wording.values_for(channel, language, known)),
+                not_before,
+                quiet: known.and_then(|known| self.quiet(known)),
+                profile: known.and_then(|known| profile_of(known, channel, &entry.address)),
+                excluded,
+            });
+        }
+    }
+
     fn person(&mut self, recipient: &Recipient) {
         let Some(found) = self.matcher.of(recipient, self.area.as_ref()) else { return };
         self.roster.count_person();
@@ -120,7 +157,11 @@ impl<'a> Solver<'a> {
         let not_before = self.not_before(recipient);
         let mut step = 0u8;
         let mut any = false;
-        for device in recipient.devices.iter().filter(|device| found.channels.has(device.channel)) {
+        let devices = match self.strategy(found.rule) {
+            Strategy::All => Cow::Borrowed(&recipient.devices[..]),
+            Strategy::FirstReachable | Strategy::EscalateAfter { .. } => preferred_first(recipient),
+        };
+        for device in devices.iter().filter(|device| found.channels.has(device.channel)) {
             any = true;
             let reason = self.why_not(device);
             if let Some(reason) = reason {
@@ -138,6 +179,8 @@ impl<'a> Solver<'a> {
                 language,
                 values,
                 not_before,
+                quiet: self.quiet(recipient),
+                profile: device.profile,
                 excluded: None,
             });
             step = step.saturating_add(1);
@@ -148,7 +191,8 @@ impl<'a> Solver<'a> {
     }
 
     fn why_not(&self, device: &records::Device) -> Option<Reason> {
-        if device.opted_out || self.is_opted_out(device.channel, &device.address) {
+        let is_marked = device.opted_out && self.opted_out.is_some();
+        if is_marked || self.is_opted_out(device.channel, &device.address) {
             Some(Reason::OptedOut)
         } else if !device.enabled {
             Some(Reason::DeviceDisabled)
@@ -162,7 +206,7 @@ impl<'a> Solver<'a> {
     }
 
     fn is_opted_out(&self, channel: ChannelNumber, address: &str) -> bool {
-        self.opted_out.contains(channel, address)
+        self.opted_out.as_ref().is_some_and(|set| set.contains(channel, address))
     }
 
     fn bare_address(&mut self, channel: ChannelNumber, address: &str, rule: u32) {
@@ -185,6 +229,8 @@ impl<'a> Solver<'a> {
             language: None,
             values: Vec::new(),
             not_before: None,
+            quiet: None,
+            profile: None,
             excluded,
         });
     }
@@ -207,6 +253,8 @@ impl<'a> Solver<'a> {
             language: None,
             values: Vec::new(),
             not_before: None,
+            quiet: None,
+            profile: None,
             excluded: Some(reason),
         });
     }
@@ -215,16 +263,24 @@ impl<'a> Solver<'a> {
         strategy_of(self.request, rule)
     }
 
+    /// A person's quiet hours, with the time zone they are told in. An emergency goes through them.
+    fn quiet<'r>(&self, recipient: &'r Recipient) -> Option<(QuietHours, &'r str)> {
+        let quiet = recipient.quiet_hours.filter(|_| self.request.priority != Priority::Emergency)?;
+        Some((quiet, recipient.time_zone.as_deref().unwrap_or("UTC")))
+    }
+
     fn not_before(&mut self, recipient: &Recipient) -> Option<Timestamp> {
-        let quiet = recipient.quiet_hours?;
-        // An emergency goes through quiet hours.
-        if self.request.priority == Priority::Emergency {
-            return None;
-        }
-        let name = recipient.time_zone.as_deref().unwrap_or("UTC");
+        let (quiet, name) = self.quiet(recipient)?;
         let zone = self.zones.entry(name.to_owned()).or_insert_with(|| TimeZone::get(name).ok());
         quiet_until(quiet, zone.as_ref().unwrap_or(&TimeZone::UTC), self.now)
     }
+}
+
+/// What a person's device at an address can show, where that is less than its channel carries.
+fn profile_of(person: &Recipient, channel: ChannelNumber, address: &str) -> Option<DeviceProfile> {
+    let key = channels::key(channel, address);
+    let mut devices = person.devices.iter().filter(|device| device.channel == channel);
+    devices.find(|device| channels::key(channel, &device.address) == key)?.profile
 }
 
 /// The strategy under a rule: the audience entry's own, or the alert's.

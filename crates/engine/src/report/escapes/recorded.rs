@@ -1,7 +1,7 @@
 //! The addresses that Debian's Kannel called are the addresses that we call, but for what [`DEVIATIONS`]
 //! names; docs/platforms.md gives the reasons.
 
-use super::{Values, expand};
+use super::{ReportValues, Values, expand};
 use records::{DlrRequest, Timestamp};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -78,8 +78,11 @@ fn reports_are_told_as_kannel_tells_them() {
                 route: "carrier",
                 service: "tester",
                 event: Some(event),
-                submitted: Some(SUBMITTED),
-                beginning: "Hello",
+                report: ReportValues {
+                    submitted: Some(SUBMITTED),
+                    beginning: "Hello",
+                    ..ReportValues::default()
+                },
                 url: &url,
                 carrier_id,
                 ..Values::default()

@@ -9,7 +9,7 @@ use records::{
 };
 use std::time::Duration;
 
-fn party(party: MessageClient, numbers: &[&str]) -> MessageClientSettings {
+pub fn party(party: MessageClient, numbers: &[&str]) -> MessageClientSettings {
     MessageClientSettings {
         client: party,
         account: Account::DEFAULT.into(),
@@ -17,6 +17,7 @@ fn party(party: MessageClient, numbers: &[&str]) -> MessageClientSettings {
         numbers: numbers.iter().map(|number| (*number).to_owned()).collect(),
         routes: Vec::new(),
         callback: Some("http://platform/mo?from=%p&to=%P&text=%a&word=%k&id=%I".into()),
+        replies: true,
     }
 }
 
@@ -27,6 +28,7 @@ fn keywords() -> Keywords {
         senders: senders.iter().map(|sender| (*sender).to_owned()).collect(),
         language: Some(language.into()),
         reply: Some(reply.into()),
+        url: None,
     };
     Keywords {
         list: vec![
@@ -37,10 +39,12 @@ fn keywords() -> Keywords {
             keyword(KeywordAction::Help, &["help"], &[], "en", "Call 112"),
         ],
         confirm_every_s: 86_400,
+        opt_out: Default::default(),
+        services: Default::default(),
     }
 }
 
-async fn says(engine_under_test: &TestEngine, from: &str, to: &str, text: &str) {
+pub async fn says(engine_under_test: &TestEngine, from: &str, to: &str, text: &str) {
     let inbound = Inbound {
         channel: channels::SMS,
         route: "sms".into(),
@@ -86,7 +90,7 @@ async fn what_people_say_goes_to_who_hears_that_number_most_exactly(ground: Test
     says(&engine_under_test, "+461", "5", "an answer").await;
     let heard = |told: ClientEvent| match told {
         ClientEvent::Inbound(inbound) => inbound.text,
-        ClientEvent::Status(_) => panic!("no fate was asked for"),
+        ClientEvent::Status(_) | ClientEvent::Receipt(_) => panic!("no fate was asked for"),
     };
     for (party, text, n) in [("range", "to the range", 0), ("any", "to any", 0)] {
         let octets = record(&engine_under_test, &records::client_topic(party), n).await;
@@ -116,7 +120,8 @@ async fn stop_is_confirmed_once_and_honoured_until_start(ground: TestBackend) {
     says(&engine_under_test, "+461", "71700", " Stopp! ").await;
     says(&engine_under_test, "+461", "71700", "STOPP").await;
     // The confirmation is a message of our own, in the class of urgent ones.
-    let confirmation = until(&engine_under_test, records::MessageId(1), DlrState::Accepted).await;
+    let confirmation = records::MessageId(first[0].0 + 1);
+    let confirmation = until(&engine_under_test, confirmation, DlrState::Accepted).await;
     assert_eq!((confirmation.message.party, confirmation.to.as_str()), (MessageClient::House, "+461"));
     engine_under_test.pass_s(1);
     let later = |to: &str| Message { at: engine_under_test.now(), ..message(to) };
@@ -152,7 +157,7 @@ async fn a_stop_to_one_number_holds_for_that_number_alone(ground: TestBackend) {
         .unwrap();
     let _carrier = engine_under_test.carrier(accepted);
     says(&engine_under_test, "+461", "+72000", "stop").await;
-    until(&engine_under_test, records::MessageId(0), DlrState::Accepted).await;
+    until(&engine_under_test, records::MessageId(1), DlrState::Accepted).await;
     engine_under_test.pass_s(1);
     let from = |sender: &str| {
         let mut message = Message { at: engine_under_test.now(), ..message("+461") };

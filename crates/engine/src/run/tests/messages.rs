@@ -68,6 +68,7 @@ pub async fn told(engine_under_test: &TestEngine, party: &str) -> Vec<ClientEven
 pub async fn status_events(engine_under_test: &TestEngine) -> Vec<(MessageId, u8)> {
     let status = |told: ClientEvent| match told {
         ClientEvent::Status(status) => Some((status.id, status.event)),
+        ClientEvent::Receipt(of) => Some((of.status.id, of.status.event)),
         ClientEvent::Inbound(_) => None,
     };
     told(engine_under_test, PARTY).await.into_iter().filter_map(status).collect()

@@ -2,16 +2,24 @@
 //! hand.
 
 mod backend;
+mod carrier_words;
+mod devices;
 mod erasure;
 mod message_clients;
 mod messages;
+mod own_page;
+mod people;
+mod presence;
 mod replay;
+mod services;
 mod several;
 mod steering;
 mod still;
+mod stops;
 mod survival;
 mod test_engine;
 mod texts;
+mod told_before;
 
 use crate::api::{EngineError, Event, Steer};
 use backend::{TestBackend, over_both};
@@ -116,7 +124,7 @@ async fn receipts_and_answers_find_their_delivery(ground: TestBackend) {
                 route: segment.route.clone(),
                 from: entry.address.clone(),
                 to: "12345".into(),
-                text: " 1 ok".into(),
+                text: " 1. ".into(),
                 of: None,
                 at: test_engine::START.plus_s(3),
             })),

@@ -10,6 +10,7 @@ use records::{
     RouteHealth, Segment, Timestamp, encode_outcomes, health_key, segment_topic,
 };
 use std::collections::HashSet;
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -37,6 +38,12 @@ struct NoLinks;
 impl Links for NoLinks {
     fn link(&self, alert: AlertNo, endpoint: EndpointNo) -> Option<String> {
         Some(format!("http://localhost/a/{}-{}", alert.0, endpoint.0))
+    }
+
+    fn keyed_hash(&self, purpose: &str, pieces: &[&[u8]]) -> crate::api::KeyedHash {
+        let mut hash = [0; 12];
+        hash[..8].copy_from_slice(&rustc_hash::FxBuildHasher.hash_one((purpose, pieces)).to_le_bytes());
+        hash
     }
 }
 
@@ -85,23 +92,29 @@ impl TestEngine {
     ) -> TestEngine {
         let clock = Arc::new(AtomicI64::new(now.0));
         let (parts, routes) = parts(bus.clone(), store.clone(), clock.clone());
-        let health = bus.retained(records::ROUTES).unwrap();
         for route in &routes {
-            let up = RouteHealth { up: true, since: now, sessions: 1, rate_now: 0.0, note: String::new() };
-            let (key, value) = match &node {
-                None => (route.name.clone(), up.encode()),
-                Some(node) => {
-                    let up = NodeHealth { beat: now.0 as u64, lasts_ms: u32::MAX, health: up };
-                    (health_key(&node.name, &route.name), up.encode())
-                }
-            };
-            health.set(&key, &value).await.unwrap();
+            put_up(&*bus, &route.name, now, node.as_ref()).await;
         }
         let engine = match node {
             None => Engine::start(parts).await.unwrap(),
             Some(node) => Engine::join(parts, node).await.unwrap(),
         };
         TestEngine { engine, bus, store, clock, routes }
+    }
+
+    /// One more route, which is up.
+    pub async fn add_route(&mut self, route: Route) {
+        // The name of the process, where there are several, is the first key's.
+        let known = self.bus.retained(records::ROUTES).unwrap().all();
+        let node = known.iter().find_map(|(key, _)| records::health_of(key)).map(|(node, _)| Node {
+            name: node.to_owned(),
+            address: String::new(),
+            lease: Duration::ZERO,
+            leads: true,
+        });
+        put_up(&*self.bus, &route.name, self.now(), node.as_ref()).await;
+        self.routes.push(route);
+        self.engine.change_routes(self.routes.clone()).await.unwrap();
     }
 
     pub fn now(&self) -> Timestamp {
@@ -154,6 +167,19 @@ impl TestEngine {
         }
         Carrier { tasks, sent }
     }
+}
+
+/// A route's gateway says that it can send.
+async fn put_up(bus: &dyn bus::Bus, route: &str, now: Timestamp, node: Option<&Node>) {
+    let up = RouteHealth { up: true, since: now, sessions: 1, rate_now: 0.0, note: String::new() };
+    let (key, value) = match node {
+        None => (route.to_owned(), up.encode()),
+        Some(node) => {
+            let up = NodeHealth { beat: now.0 as u64, lasts_ms: u32::MAX, health: up };
+            (health_key(&node.name, route), up.encode())
+        }
+    };
+    bus.retained(records::ROUTES).unwrap().set(&key, &value).await.unwrap();
 }
 
 type Answering = dyn Fn(&Segment, &Entry) -> Vec<Outcome> + Send + Sync;
@@ -209,7 +235,7 @@ async fn serve(
             for entry in &segment.entries {
                 let text = match segment.body(entry).unwrap() {
                     Body::Short(short) => format!("{:?}", short.text),
-                    Body::Content(content) => content.text.clone(),
+                    Body::Content(content) | Body::Translated(_, content) => content.text.clone(),
                 };
                 sent.lock().unwrap().push((entry.address.clone(), text));
                 batch.extend(answer(&segment, entry));
@@ -298,7 +324,7 @@ pub fn person(id: &str, addresses: &[&str]) -> Recipient {
     let device = |text: &&str| {
         let (channel, address) = text.split_once(':').unwrap();
         let channel = channels::number(channel).unwrap();
-        Device { channel, address: address.to_owned(), enabled: true, verified: true, opted_out: false }
+        Device { verified: true, ..Device::new(channel, address.to_owned()) }
     };
     Recipient {
         id: id.to_owned(),
