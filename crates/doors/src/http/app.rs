@@ -97,11 +97,12 @@ impl App {
                 event_streams: EventStreams::new(stopping.clone()),
                 outbound: deps.policies.outbound,
             },
-            audit: AuditState::new(deps.audit_key),
+            audit: AuditState::new(deps.secrets.audit),
             operations: Arc::new(OperationsState {
                 reload: deps.reload,
                 metrics: deps.metrics,
                 forget_elsewhere: deps.forget_elsewhere,
+                callback_secrets: deps.secrets.callbacks,
                 stopping,
             }),
             locks: ObjectLocks::new(),

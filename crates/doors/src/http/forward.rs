@@ -6,6 +6,7 @@
 use crate::http::app::App;
 use crate::http::auth::Caller;
 use crate::http::auth::sessions;
+use crate::http::person_page;
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::server::ClientAddress;
 use axum::body::Body;
@@ -19,9 +20,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use engine::Leader;
 use records::{Role, Timestamp, Token};
 use ring::hmac;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The page of a person.
+const PERSON_PAGE: &str = "/p/{token}";
 /// Header with the caller that another process looked up.
 const CALLER: HeaderName = HeaderName::from_static("campanile-caller");
 /// Validity of a caller's line, either way: clocks of the processes may differ by this.
@@ -131,7 +135,8 @@ pub(crate) fn vouched(app: &App, headers: &HeaderMap) -> HttpResult<Option<Calle
 
 /// Forwards requests that only the leader can answer; all others are answered here.
 pub(crate) async fn forward_to_leader(State(app): State<App>, request: Request, next: Next) -> Response {
-    let Some(forwarding) = app.forwarding.clone().filter(|_| is_the_leaders(&request)) else {
+    let is_the_leaders = is_the_leaders(&request) || is_a_persons_page(&app, &request);
+    let Some(forwarding) = app.forwarding.clone().filter(|_| is_the_leaders) else {
         return next.run(request).await;
     };
     match app.engine.leader() {
@@ -155,8 +160,29 @@ fn is_the_leaders(request: &Request) -> bool {
         "/api/v1/alerts/{id}/cap" => false,
         "/api/v1/answers" | "/api/v1/cap" | "/alerts/{id}" | "/api/v1/recipients/{id}/export" => true,
         "/api/v1/recipients/{id}" => *method == Method::POST,
+        "/api/v1/stops/{id}" => true,
         path => path.starts_with("/api/v1/alerts/{id}"),
     }
+}
+
+/// Whether it is for the page of a person; a wrong link is refused here, where its client is known.
+fn is_a_persons_page(app: &App, request: &Request) -> bool {
+    let path = request.extensions().get::<MatchedPath>();
+    path.is_some_and(|path| path.as_str() == PERSON_PAGE) && person_page::is_token(app, request.uri().path())
+}
+
+/// Nobody with a token: the address alone is told to the leader.
+fn visitor(client: IpAddr) -> Caller {
+    let token = Token {
+        id: String::new(),
+        hash: [0; 32],
+        role: Role::Submit,
+        account: String::new(),
+        name: String::new(),
+        created: Timestamp(0),
+        revoked: None,
+    };
+    Caller::new(Arc::new(token)).at(Some(client))
 }
 
 async fn forwarded(
@@ -166,8 +192,10 @@ async fn forwarded(
     request: Request,
 ) -> HttpResult<Response> {
     let client = request.extensions().get::<ClientAddress>().map(|client| client.0);
+    let is_page = request.extensions().get::<MatchedPath>().is_some_and(|path| path.as_str() == PERSON_PAGE);
     let caller = match request.extensions().get::<Caller>() {
         Some(caller) => Some(caller.clone()),
+        None if is_page => client.map(visitor),
         None => sessions::caller(app, request.headers()).await?.map(|caller| caller.at(client)),
     };
     let (head, body) = request.into_parts();

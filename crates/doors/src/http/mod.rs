@@ -1,10 +1,12 @@
 //! The HTTP door: the API, the answer page, CAP, and pages for people.
 //!
 //! Each noun of the API has a folder or a file, which begins with its routes: [`alerts`], [`answer_page`],
-//! [`recipients`], [`groups`], [`accounts`], [`tokens`], [`cap`], [`attachments`], [`audit`], [`operations`],
-//! [`pages`], [`openapi`]. Every request passes the [`server`], the [`router`], the guard ([`auth`], by the
-//! table in [`routes`]) and the [`forward`]ing to the leader; it is read by [`request`], and handed to the
-//! engine or the store. All its problems are reported at once, field by field ([`problem`]).
+//! [`person_page`],
+//! [`callbacks`], [`recipients`], [`groups`], [`accounts`], [`tokens`], [`cap`], [`attachments`],
+//! [`audit`], [`operations`], [`pages`], [`openapi`]. Every request passes the [`server`], the [`router`],
+//! the guard ([`auth`], by the table in [`routes`]) and the [`forward`]ing to the leader; it is read by
+//! [`request`], and handed to the engine or the store. All its problems are reported at once, field by
+//! field ([`problem`]).
 
 mod account_places;
 mod accounts;
@@ -14,13 +16,16 @@ mod app;
 mod attachments;
 mod audit;
 mod auth;
+mod callbacks;
 mod cap;
 mod forward;
+mod group_requests;
 mod groups;
 mod methods;
 mod openapi;
 mod operations;
 mod pages;
+mod person_page;
 mod problem;
 mod recipients;
 pub(crate) mod request;
@@ -28,6 +33,7 @@ mod role_matrix;
 mod router;
 mod routes;
 mod server;
+mod stops;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tokens;
@@ -39,6 +45,7 @@ pub use alerts::body::check_audience;
 pub use answer_page::links::{AnswerLinks, LINK_KEY_OCTETS};
 pub(crate) use auth::hash as token_hash;
 pub use auth::{AdminOnRecord, AdminRecord, AdminToken, ensure_admin_token, mint_token};
+pub use callbacks::CallbackTarget;
 pub use forward::Forwarding;
 pub use openapi::openapi_document;
 pub(crate) use server::is_host;
@@ -148,8 +155,8 @@ pub struct Deps {
     pub media: store::media::Media,
     /// The wall clock.
     pub clock: Clock,
-    /// Signs what retention drops from the audit trail.
-    pub audit_key: store::AuditKey,
+    /// What the door signs with, or shows to whom it belongs.
+    pub secrets: DoorSecrets,
     /// Answer links; the engine has the same.
     pub links: Arc<AnswerLinks>,
     /// Takes platforms' messages: [`engine::Messages`].
@@ -171,6 +178,18 @@ pub struct Deps {
     /// Forwards requests to the leading process; nothing if this is the only process.
     pub forwarding: Option<Forwarding>,
 }
+
+/// Secrets that the door is given.
+#[derive(Clone)]
+pub struct DoorSecrets {
+    /// Signs what retention drops from the audit trail.
+    pub audit: store::AuditKey,
+    /// The secrets that sign callbacks.
+    pub callbacks: CallbackSecrets,
+}
+
+/// The secret that signs an account's callbacks, `whsec_` and base64; nothing where it cannot be made.
+pub type CallbackSecrets = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// Tables and policies of the config; a reload may store others in each.
 #[derive(Clone, Default)]

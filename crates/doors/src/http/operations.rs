@@ -1,12 +1,12 @@
 //! Operation of the server: health, metrics, reload.
 //!
-//! `GET /healthz` · `/readyz` · `/metrics` · `POST /api/v1/reload`.
+//! `GET /healthz` · `/readyz` · `/metrics` · `GET /api/v1/callback-secret` · `POST /api/v1/reload`.
 
-use crate::http::Reload;
 use crate::http::app::App;
 use crate::http::auth::Caller;
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::time_text::rfc3339;
+use crate::http::{CallbackSecrets, Reload};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -32,12 +32,15 @@ pub(crate) struct OperationsState {
     pub metrics: Option<PrometheusHandle>,
     /// Forgets a person in what neither engine nor store keeps.
     pub forget_elsewhere: Option<engine::ForgetElsewhere>,
+    /// The secrets that sign callbacks, by account.
+    pub callback_secrets: CallbackSecrets,
     /// True once the server is stopping.
     pub stopping: watch::Receiver<bool>,
 }
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
+        .route("/api/v1/callback-secret", get(callback_secret))
         .route("/api/v1/reload", post(reload))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
@@ -101,6 +104,20 @@ async fn metrics(State(state): State<Arc<OperationsState>>) -> HttpResult<Respon
         .as_ref()
         .ok_or_else(|| HttpProblem::new(ProblemKind::NotFound, "metrics are switched off"))?;
     Ok(([(CONTENT_TYPE, PROMETHEUS)], handle.render()).into_response())
+}
+
+/// The secret that signs the callbacks of the caller's account.
+async fn callback_secret(State(app): State<App>, caller: Caller) -> HttpResult<Json<Value>> {
+    let account = caller.account();
+    let secret = (app.operations.callback_secrets)(account);
+    let secret = secret.ok_or_else(|| {
+        HttpProblem::new(
+            ProblemKind::NotFound,
+            "the secret of callbacks cannot be read: see the server's log",
+        )
+    })?;
+    app.note(app.act(&caller, "callback-secret.read", account, "")).await?;
+    Ok(Json(json!({"account": account, "secret": secret})))
 }
 
 async fn reload(State(app): State<App>, caller: Caller) -> HttpResult<Json<Value>> {

@@ -291,7 +291,9 @@ fn answers(report: &Report, alert: &Alert) -> Vec<(String, u64)> {
         let choice = alert.request.choices.iter().find(|choice| choice.key == *key);
         choice.map_or_else(|| key.clone(), |choice| format!("{key} – {}", choice.label))
     };
-    report.answers.iter().map(|(key, count)| (label(key), *count)).collect()
+    // Words that are no choice are for a person to read: they come first.
+    let (other, chosen): (Vec<_>, Vec<_>) = report.answers.iter().partition(|(key, _)| *key == "other");
+    other.into_iter().chain(chosen).map(|(key, count)| (label(key), *count)).collect()
 }
 
 fn html(status: StatusCode, nonce: &str, rendered: askama::Result<String>) -> HttpResult<Response> {

@@ -152,6 +152,15 @@ impl HttpProblem {
         self
     }
 
+    /// The same of fields under other names.
+    pub(crate) fn with_paths(mut self, path: impl Fn(&str) -> String) -> HttpProblem {
+        if !self.fields.is_empty() {
+            self.fields.listed.iter_mut().for_each(|problem| problem.field = path(&problem.field));
+            self.detail = self.fields.detail();
+        }
+        self
+    }
+
     /// Tells the client when to come again; whole seconds, rounded up.
     pub(crate) fn retry_after(self, seconds: u64) -> HttpProblem {
         self.with_header(RETRY_AFTER, HeaderValue::from(seconds.max(1)))

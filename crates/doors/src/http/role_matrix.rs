@@ -26,6 +26,8 @@ pub(crate) enum RequiredRole {
     Directory,
     /// Tokens created, listed, revoked.
     Tokens,
+    /// The secret that signs the account's callbacks.
+    CallbackSecret,
     /// The audit trail.
     SeeAudit,
     /// The audit trail's chain, which is one over all accounts, verified.
@@ -79,7 +81,7 @@ const fn row(
 
 /// The matrix.
 #[rustfmt::skip]
-pub(crate) const MATRIX: [MatrixRow; 13] = [
+pub(crate) const MATRIX: [MatrixRow; 14] = [
     //                               account default           any other account
     //                               admin operator viewer submit, the same
     row(RequiredRole::SeeOwn,       [OWN,  OWN,  OWN,  MINE], [OWN,  OWN,  OWN,  MINE], "read alerts, reports, event streams, attachments"),
@@ -88,6 +90,7 @@ pub(crate) const MATRIX: [MatrixRow; 13] = [
     row(RequiredRole::Change,       [OWN,  OWN,  NONE, NONE], [OWN,  OWN,  NONE, NONE], "cancel, pause, resume, approve, retry alerts; observers; answers"),
     row(RequiredRole::Directory,    [OWN,  OWN,  NONE, NONE], [OWN,  OWN,  NONE, NONE], "change people and groups, import"),
     row(RequiredRole::Tokens,       [ALL,  NONE, NONE, NONE], [OWN,  NONE, NONE, NONE], "create, list, revoke tokens"),
+    row(RequiredRole::CallbackSecret, [OWN, NONE, NONE, NONE], [OWN, NONE, NONE, NONE], "read the secret that signs callbacks"),
     row(RequiredRole::SeeAudit,     [ALL,  NONE, NONE, NONE], [OWN,  NONE, NONE, NONE], "read the audit trail"),
     row(RequiredRole::VerifyAudit,  [ALL,  NONE, NONE, NONE], [NONE, NONE, NONE, NONE], "verify the audit trail"),
     row(RequiredRole::SeeMoney,     [ALL,  OWN,  OWN,  NONE], [OWN,  OWN,  OWN,  NONE], "read charging accounts, records, credit sessions"),

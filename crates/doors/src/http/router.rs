@@ -7,8 +7,8 @@ use crate::http::request::fields;
 use crate::http::request::rest_of_body::read_away;
 use crate::http::routes::ROWS;
 use crate::http::{
-    accounts, alerts, answer_page, attachments, audit, auth, cap, forward, groups, openapi, operations,
-    pages, recipients, tokens,
+    accounts, alerts, answer_page, attachments, audit, auth, callbacks, cap, forward, group_requests, groups,
+    openapi, operations, pages, person_page, recipients, stops, tokens,
 };
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
@@ -22,11 +22,15 @@ pub(crate) fn router(app: App) -> Router {
     let router = Router::new()
         .merge(alerts::routes())
         .merge(answer_page::routes())
+        .merge(person_page::routes())
         .merge(attachments::routes())
         .merge(audit::routes())
+        .merge(callbacks::routes())
         .merge(cap::routes())
         .merge(recipients::routes())
         .merge(groups::routes())
+        .merge(group_requests::routes())
+        .merge(stops::routes())
         .merge(accounts::routes())
         .merge(tokens::routes())
         .merge(operations::routes())

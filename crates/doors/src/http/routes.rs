@@ -98,6 +98,7 @@ impl Operation {
 
 const HTML: &[&str] = &["text/html"];
 const FORM: &[&str] = &["application/x-www-form-urlencoded"];
+const CALLBACK: &[&str] = &["application/json", "application/x-www-form-urlencoded"];
 const PEOPLE: &[&str] = &["text/csv", "application/x-ndjson"];
 const PEOPLE_IN: &[&str] = &["text/csv", "application/x-ndjson", "application/jsonl", "application/ndjson"];
 const HANDED_IN: &[&str] = &[
@@ -135,6 +136,9 @@ pub(crate) const ROWS: &[Operation] = &[
     make(("GET", "/alerts/{id}"), RequiredRole::Nothing, "an alert's live report, for people", &["state", "from"], Takes::Nothing, 200, Gives::Media(HTML)).also(&[(401, Gives::Media(HTML))]).refuses(&[500, 503]),
     make(("GET", "/a/{token}"), RequiredRole::Nothing, "the page behind the link in a message; records nothing", &[], Takes::Nothing, 200, Gives::Media(HTML)).for_people().refuses(&[404, 500, 503]),
     make(("POST", "/a/{token}"), RequiredRole::Nothing, "record the answer given on the page", &[], Takes::Media(FORM), 200, Gives::Media(HTML)).for_people().refuses(&[404, 408, 409, 410, 413, 415, 422, 500, 503, 507]),
+    make(("GET", "/p/{token}"), RequiredRole::Nothing, "a person's own page, to which a signed link leads; records nothing", &["done", "step"], Takes::Nothing, 200, Gives::Media(HTML)).for_people().refuses(&[404, 500, 503]),
+    make(("POST", "/p/{token}"), RequiredRole::Nothing, "do what a form of the page asks for: then see the page again, or get what is known of the person", &[], Takes::Media(FORM), 303, Gives::Nothing).also(&[(200, Gives::JsonOr("PersonExport", HTML))]).for_people().refuses(&[403, 404, 408, 409, 413, 415, 422, 429, 500, 503, 507]),
+    make(("POST", "/w/{token}"), RequiredRole::Nothing, "take what a device reports of its delivery (state, answer, text), or what the carrier of an HTTP route posts, at the signed URL that it was given", &[], Takes::Media(CALLBACK), 204, Gives::Nothing).refuses(&[404, 409, 422, 500, 503, 507]),
     make(("GET", "/healthz"), RequiredRole::Nothing, "the process runs", &[], Takes::Nothing, 200, Gives::Json("Health")),
     make(("GET", "/readyz"), RequiredRole::Nothing, "the server takes alerts", &[], Takes::Nothing, 200, Gives::Json("Ready")).also(&[(503, Gives::Json("Ready"))]),
     make(("GET", "/metrics"), RequiredRole::Nothing, "metrics of Prometheus", &[], Takes::Nothing, 200, Gives::Media(&["text/plain"])).refuses(&[404]),
@@ -150,9 +154,16 @@ pub(crate) const ROWS: &[Operation] = &[
     make(("PATCH", "/api/v1/recipients/{id}"), RequiredRole::Directory, "change a recipient by a JSON merge patch", &[], Takes::Patch("RecipientBody"), 200, Gives::Json("Recipient")).versions(Versions::ShowsAndChecks),
     make(("DELETE", "/api/v1/recipients/{id}"), RequiredRole::Directory, "remove a recipient", &[], Takes::Nothing, 204, Gives::Nothing).versions(Versions::Checks),
     make(("POST", "/api/v1/recipients/{id}:erase"), RequiredRole::Directory, "forget a person everywhere; stops of their addresses are remembered by keyed hashes", &[], Takes::Nothing, 200, Gives::Json("Erased")),
+    make(("POST", "/api/v1/recipients/{id}:page-link"), RequiredRole::Directory, "a link to the person's own page, for 30 days", &[], Takes::Nothing, 200, Gives::Json("PageLink")).refuses(&[409]),
     make(("GET", "/api/v1/recipients/{id}/export"), RequiredRole::Directory, "all that is known of a person", &[], Takes::Nothing, 200, Gives::Json("PersonExport")),
     make(("POST", "/api/v1/recipients:import"), RequiredRole::Directory, "import recipients of any number as a stream", &["on_problem"], Takes::Media(PEOPLE_IN), 200, Gives::Json("Imported")).refuses(&[422]),
     make(("GET", "/api/v1/recipients:export"), RequiredRole::See, "all recipients as a stream", &[], Takes::Nothing, 200, Gives::Media(PEOPLE)),
+    make(("GET", "/api/v1/stops"), RequiredRole::See, "words of people that are perhaps a STOP, until a person decides", PAGE, Takes::Nothing, 200, Gives::Page("PerhapsStop")),
+    make(("POST", "/api/v1/stops/{id}:confirm"), RequiredRole::Directory, "they were a STOP: the address is opted out", &[], Takes::Nothing, 204, Gives::Nothing),
+    make(("POST", "/api/v1/stops/{id}:dismiss"), RequiredRole::Directory, "they were none", &[], Takes::Nothing, 204, Gives::Nothing),
+    make(("GET", "/api/v1/group-requests"), RequiredRole::See, "requests of people to join a group, until an operator decides", PAGE, Takes::Nothing, 200, Gives::Page("JoinRequest")),
+    make(("POST", "/api/v1/group-requests/{id}:approve"), RequiredRole::Directory, "they are in the group from now on, and are told", &[], Takes::Nothing, 204, Gives::Nothing),
+    make(("POST", "/api/v1/group-requests/{id}:reject"), RequiredRole::Directory, "they are not, and are told", &[], Takes::Nothing, 204, Gives::Nothing),
     make(("POST", "/api/v1/groups"), RequiredRole::Directory, "add or replace a group", &[], Takes::Json("NewGroup"), 200, Gives::Json("Group")).also(&[(201, Gives::Json("Group"))]).versions(Versions::ShowsAndChecks),
     make(("GET", "/api/v1/groups"), RequiredRole::See, "list groups", PAGE, Takes::Nothing, 200, Gives::Page("Group")),
     make(("GET", "/api/v1/groups/{id}"), RequiredRole::See, "one group", &[], Takes::Nothing, 200, Gives::Json("Group")).versions(Versions::Shows),
@@ -181,6 +192,7 @@ pub(crate) const ROWS: &[Operation] = &[
     make(("POST", "/api/v1/tokens"), RequiredRole::Tokens, "create a token; its secret is shown this once", &[], Takes::Json("TokenRequest"), 201, Gives::Json("NewToken")).refuses(&[404, 409]),
     make(("GET", "/api/v1/tokens"), RequiredRole::Tokens, "list tokens", &[], Takes::Nothing, 200, Gives::Page("Token")),
     make(("DELETE", "/api/v1/tokens/{id}"), RequiredRole::Tokens, "revoke a token", &[], Takes::Nothing, 204, Gives::Nothing).refuses(&[409]),
+    make(("GET", "/api/v1/callback-secret"), RequiredRole::CallbackSecret, "the secret that signs the account's callbacks after Standard Webhooks", &[], Takes::Nothing, 200, Gives::Json("CallbackSecret")).refuses(&[404]),
     make(("GET", "/api/v1/audit"), RequiredRole::SeeAudit, "the audit trail, newest first; an account's admin sees its account's entries", crate::http::audit::SEARCH, Takes::Nothing, 200, Gives::Page("Act")),
     make(("GET", "/api/v1/audit:verify"), RequiredRole::VerifyAudit, "verify the chain of the audit trail, to its last link", &["head"], Takes::Nothing, 200, Gives::Json("AuditVerdict")),
     make(("POST", "/api/v1/accounts"), RequiredRole::ChangeMoney, "open an account", &[], Takes::Json("NewAccount"), 201, Gives::Json("Account")).refuses(&[404, 409]),

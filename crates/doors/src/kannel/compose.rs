@@ -4,7 +4,9 @@ use super::answer::KannelAnswer;
 use super::charset;
 use super::params::Params;
 use super::platforms::PlatformSettings;
+use super::receivers::receivers_in;
 use records::{DlrRequest, Lane, Message, MessageClient, Short, ShortAddress, ShortText, Timestamp};
+use rustc_hash::FxHashSet;
 use smpp::text::gsm7;
 use std::borrow::Cow;
 
@@ -111,45 +113,77 @@ fn header<'p>(params: &'p Params<'_>) -> Result<&'p [u8], KannelAnswer> {
 }
 
 fn receivers(params: &Params<'_>) -> Result<Vec<String>, KannelAnswer> {
-    let mut receivers = Vec::new();
+    let to = params.to.as_deref().unwrap_or_default();
+    if params.to_list.is_empty()
+        && is_plain(to)
+        && let Ok(number) = std::str::from_utf8(to)
+    {
+        return Ok(vec![number.to_owned()]);
+    }
+    let mut receivers = Receivers::default();
     if params.to_list.is_empty() {
-        let to = params.to.as_deref().unwrap_or_default();
-        let is_blank = |octet: &u8| octet.is_ascii_whitespace() || *octet == 0x0B;
-        for word in to.split(is_blank).filter(|word| !word.is_empty()) {
-            receiver(word, &mut receivers)?;
-        }
+        receivers.add_all(&words(&params.to).unwrap_or_default())?;
     } else {
         for number in &params.to_list {
-            receiver(number, &mut receivers)?;
+            receivers.add_one(number)?;
         }
     }
-    if receivers.is_empty() {
+    if receivers.list.is_empty() {
         return Err(KannelAnswer::wrong("Number(s) has/have been denied by white- and/or black-lists."));
     }
-    Ok(receivers)
+    Ok(receivers.list)
 }
 
-/// Puts a number among the receivers, if it is one and not there yet. Blanks and dashes are for people's
-/// eyes.
-fn receiver(text: &[u8], receivers: &mut Vec<String>) -> Result<(), KannelAnswer> {
-    let mut number = String::with_capacity(text.len().min(ADDRESS_OCTETS_MAX + 1));
-    for octet in text {
-        match octet {
-            b'0'..=b'9' => number.push(char::from(*octet)),
-            b'+' if number.is_empty() => number.push('+'),
-            b' ' | b'-' => {}
-            _ => return Ok(()),
+/// One number, and nothing beside its digits but a plus: the usual case.
+fn is_plain(to: &[u8]) -> bool {
+    let digits = to.strip_prefix(b"+").unwrap_or(to);
+    (1..=ADDRESS_OCTETS_MAX).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit)
+}
+
+/// Receivers of a request, each person once.
+#[derive(Default)]
+struct Receivers {
+    list: Vec<String>,
+    /// The same in their one form, where there are several.
+    seen: FxHashSet<String>,
+}
+
+impl Receivers {
+    /// Adds those of a text; blanks separate them.
+    fn add_all(&mut self, text: &str) -> Result<(), KannelAnswer> {
+        let found = receivers_in(text);
+        let found = found.map_err(|_| {
+            KannelAnswer::wrong("Receiver number misformed, rejected: write it without blanks")
+        })?;
+        found.into_iter().try_for_each(|number| self.add(number))
+    }
+
+    /// Adds a number that is one, blanks and dashes in it or not.
+    fn add_one(&mut self, text: &[u8]) -> Result<(), KannelAnswer> {
+        let mut number = String::with_capacity(text.len().min(ADDRESS_OCTETS_MAX + 1));
+        for octet in text {
+            match octet {
+                b'0'..=b'9' => number.push(char::from(*octet)),
+                b'+' if number.is_empty() => number.push('+'),
+                b' ' | b'-' => {}
+                _ => return Ok(()),
+            }
         }
+        let digits = number.trim_start_matches('+').len();
+        if digits == 0 || digits > ADDRESS_OCTETS_MAX { Ok(()) } else { self.add(number) }
     }
-    let digits = number.trim_start_matches('+').len();
-    if digits == 0 || digits > ADDRESS_OCTETS_MAX || receivers.contains(&number) {
-        return Ok(());
+
+    fn add(&mut self, number: String) -> Result<(), KannelAnswer> {
+        let one_form = channels::canonical(channels::SMS, &number, &channels::Defaults::default());
+        if !self.seen.insert(one_form.into_owned()) {
+            return Ok(());
+        }
+        if self.list.len() == RECEIVERS_MAX {
+            return Err(KannelAnswer::wrong("Too many receivers, rejected"));
+        }
+        self.list.push(number);
+        Ok(())
     }
-    if receivers.len() == RECEIVERS_MAX {
-        return Err(KannelAnswer::wrong("Too many receivers, rejected"));
-    }
-    receivers.push(number);
-    Ok(())
 }
 
 fn source(params: &Params<'_>, platform: &PlatformSettings) -> Result<Box<str>, KannelAnswer> {

@@ -16,6 +16,7 @@ mod meters;
 mod params;
 mod platforms;
 mod queue;
+mod receivers;
 mod reply;
 #[cfg(test)]
 mod tests;

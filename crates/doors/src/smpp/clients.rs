@@ -15,7 +15,7 @@ use std::time::Instant;
 use tokio::sync::watch;
 
 /// Octets of a password that are compared; a bind has at most 8.
-const PASSWORD_OCTETS: usize = 16;
+const PASSWORD_OCTETS: usize = smpp::limits::PASSWORD.octets_max;
 
 /// Compared for a name that nobody has.
 const NOBODYS_PASSWORD: &[u8] = b"01234567";

@@ -346,7 +346,7 @@ mod tests {
             ("system_id", SmppClient { system_id: String::new(), ..good() }),
             ("system_id", SmppClient { system_id: "sixteen-octets-x".into(), ..good() }),
             ("password", SmppClient { password: "".into(), ..good() }),
-            ("password", SmppClient { password: "hunter2hunter2".into(), ..good() }),
+            ("password", SmppClient { password: "hunter2".repeat(10).into(), ..good() }),
             ("account", SmppClient { account: String::new(), ..good() }),
             ("rate", SmppClient { rate: f64::NAN, ..good() }),
             ("rate", SmppClient { rate: -1.0, ..good() }),

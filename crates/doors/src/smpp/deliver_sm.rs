@@ -6,7 +6,8 @@ use super::ids::IdText;
 use super::submit_sm::{AS_WRITTEN, PLACE, USER_REFERENCE};
 use super::times::receipt_date;
 use records::{
-    ClientEvent, ClientInbound, DlrRequest, DlrState, InboundOctets, MessageId, MessageStatus, ShortAddress,
+    ClientEvent, ClientInbound, ClientReceipt, DlrRequest, DlrState, InboundOctets, MessageId, MessageStatus,
+    ShortAddress, Timestamp,
 };
 use smpp::pdu::{Address, DeliverSm, esm_class};
 use smpp::receipt::{MessageState, NetworkError, Receipt};
@@ -17,6 +18,8 @@ use smpp::{EncodeError, Tag, TlvBuf};
 const SHORT_OCTETS_MAX: usize = 254;
 /// `network_error_code`: the network is GSM.
 const NETWORK_GSM: u8 = 3;
+/// Octets of a receipt's error code: three by the specification; carriers write more, and letters.
+const ERROR_OCTETS_MAX: usize = 16;
 /// Octets of an address.
 const ADDRESS_OCTETS_MAX: usize = 20;
 
@@ -62,7 +65,8 @@ impl DeliverSmParts {
         reference: u16,
     ) -> Result<DeliverSmParts, EncodeError> {
         match event {
-            ClientEvent::Status(status_event) => receipt(status_event, style),
+            ClientEvent::Status(status_event) => receipt(status_event, &Words::of(status_event), style),
+            ClientEvent::Receipt(of) => receipt(&of.status, &Words::of_carrier(of), style),
             ClientEvent::Inbound(inbound) => message(inbound, style, reference),
         }
     }
@@ -134,22 +138,60 @@ pub(super) fn state(state: DlrState) -> MessageState {
     }
 }
 
+/// Error and time of a receipt.
+struct Words {
+    /// `err:`.
+    error: Vec<u8>,
+    network_error: Option<NetworkError>,
+    done: Timestamp,
+}
+
+impl Words {
+    /// The code is the first small number among the network's words.
+    fn of(status_event: &MessageStatus) -> Words {
+        let is_delivered = status_event.state == DlrState::Delivered;
+        let code = if is_delivered { 0 } else { network_code(&status_event.text) };
+        Words {
+            error: format!("{code:03}").into_bytes(),
+            network_error: (code > 0).then_some(NetworkError { network: NETWORK_GSM, code }),
+            done: status_event.at,
+        }
+    }
+
+    /// As the carrier's receipt had them.
+    fn of_carrier(of: &ClientReceipt) -> Words {
+        let error: Vec<u8> = of.error.bytes().take(ERROR_OCTETS_MAX).collect();
+        let code = of.error.parse::<u16>().ok().filter(|code| *code > 0);
+        let network_error = match of.network_error {
+            Some((network, code)) => Some(NetworkError { network, code }),
+            None => code.map(|code| NetworkError { network: NETWORK_GSM, code }),
+        };
+        Words {
+            error: if error.is_empty() { b"000".to_vec() } else { error },
+            network_error,
+            done: of.done.unwrap_or(of.status.at),
+        }
+    }
+}
+
 /// A receipt (SMPP 3.4, appendix B), or an intermediate notification.
-fn receipt(status_event: &MessageStatus, style: DeliverStyle) -> Result<DeliverSmParts, EncodeError> {
+fn receipt(
+    status_event: &MessageStatus,
+    words: &Words,
+    style: DeliverStyle,
+) -> Result<DeliverSmParts, EncodeError> {
     let place: u64 = value(&status_event.tell, PLACE).and_then(|place| place.parse().ok()).unwrap_or(0);
     let id = IdText::new(MessageId(status_event.id.0.saturating_sub(place)), !style.tlvs);
-    let (submitted, done) = (receipt_date(status_event.submitted), receipt_date(status_event.at));
+    let (submitted, done) = (receipt_date(status_event.submitted), receipt_date(words.done));
     let final_state = status_event.event & (DlrRequest::BUFFERED | DlrRequest::ACCEPTED) == 0;
-    let code = if status_event.state == DlrState::Delivered { 0 } else { network_code(&status_event.text) };
-    let error = [b'0' + (code / 100 % 10) as u8, b'0' + (code / 10 % 10) as u8, b'0' + (code % 10) as u8];
     let mut beginning = Vec::new();
     style.charset.encode_lossy(&status_event.beginning, &mut beginning);
     let receipt = Receipt {
         tlv_id: id.as_bytes(),
         text_id: id.as_bytes(),
         state: Some(state(status_event.state)),
-        error: &error,
-        network_error: (code > 0).then_some(NetworkError { network: NETWORK_GSM, code }),
+        error: &words.error,
+        network_error: words.network_error,
         submitted: Some(1),
         submit_date: &submitted,
         done_date: &done,
@@ -248,7 +290,6 @@ fn text(text: &str, style: DeliverStyle, reference: u16) -> Result<(u8, Vec<Deli
 #[cfg(test)]
 mod tests {
     use super::*;
-    use records::Timestamp;
     use smpp::text::udh::UserData;
 
     const STYLE: DeliverStyle =
@@ -336,6 +377,32 @@ mod tests {
             let pdu = deliver_sm.pdu(0).unwrap();
             assert_eq!(pdu.esm_class, class);
             assert_eq!(Receipt::of_deliver(&pdu).unwrap().network_error.map(|error| error.code), code);
+        }
+    }
+
+    #[test]
+    fn a_carriers_receipt_is_passed_on_with_its_own_error_and_time() {
+        let done = Some(Timestamp(1_795_300_000_000_000));
+        let cases = [
+            ("045", None, done, "done date:2611212226 stat:REJECTD err:045 ", Some((3, 45))),
+            ("1F", Some((8, 7)), None, "done date:2611212350 stat:REJECTD err:1F ", Some((8, 7))),
+            ("0000", None, None, "done date:2611212350 stat:REJECTD err:0000 ", None),
+            ("", None, done, "done date:2611212226 stat:REJECTD err:000 ", None),
+        ];
+        for (error, network_error, done, words, expected) in cases {
+            let status = MessageStatus {
+                state: DlrState::Rejected,
+                event: DlrRequest::FAILED,
+                text: "REJECTD err:999".into(),
+                ..status_event()
+            };
+            let of = ClientReceipt { status, error: error.into(), network_error, done };
+            let deliver_sm = DeliverSmParts::of(&ClientEvent::Receipt(Box::new(of)), STYLE, 0).unwrap();
+            assert!(said(&deliver_sm).contains(words), "{}", said(&deliver_sm));
+            let pdu = deliver_sm.pdu(0).unwrap();
+            let read = Receipt::of_deliver(&pdu).unwrap();
+            let network_error = read.network_error.map(|error| (error.network, error.code));
+            assert_eq!((read.state, network_error), (Some(MessageState::Rejected), expected), "{error}");
         }
     }
 

@@ -22,7 +22,7 @@ const KEPT_S: i64 = 7 * 86_400;
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 /// … up to this.
 const RETRY_MAX: Duration = Duration::from_secs(300);
-/// After so many refusals for now in a row the session waits a little with all.
+/// After so many refusals for now of one kind of event in a row the session waits a little with that kind.
 const REFUSALS_IN_A_ROW: u32 = 10;
 /// The longest of those waits.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
@@ -45,13 +45,58 @@ pub(super) struct DlrDelivery {
     ready: Option<BoxFuture<'static, ()>>,
     /// There is more, but the client's other sessions come first.
     more: bool,
+    /// By kind of event: a client that declines receipts gets messages from people, and the reverse.
+    paces: [DeliveryPace; KINDS],
+    /// The queue could not be read.
+    unreadable_until: Option<Instant>,
+}
+
+/// Kinds of events.
+const KINDS: usize = 2;
+const RECEIPTS: usize = 0;
+const INBOUND: usize = 1;
+
+/// How fast events of a kind are delivered to a client that refuses some for now.
+struct DeliveryPace {
     refusals: u32,
     pause: Backoff,
     paused_until: Option<Instant>,
 }
 
+impl DeliveryPace {
+    fn new() -> DeliveryPace {
+        DeliveryPace { refusals: 0, pause: Backoff::new(RETRY_FIRST, PAUSE_MAX), paused_until: None }
+    }
+
+    /// The rest of the pause.
+    fn left(&self, now: Instant) -> Option<Duration> {
+        self.paused_until?.checked_duration_since(now).filter(|left| !left.is_zero())
+    }
+
+    /// A client that refuses for now is not sent the next event at once.
+    fn count(&mut self, result: DeliverResult, now: Instant) {
+        match result {
+            DeliverResult::Accepted | DeliverResult::Refused => {
+                self.refusals = 0;
+                self.pause.reset();
+            }
+            // More refusals of deliveries on their way may arrive while the session waits.
+            DeliverResult::NotNow if self.left(now).is_some() => {}
+            DeliverResult::NotNow => {
+                self.refusals += 1;
+                if self.refusals >= REFUSALS_IN_A_ROW {
+                    self.refusals = 0;
+                    self.paused_until = Some(now + self.pause.wait(1.0));
+                }
+            }
+            DeliverResult::Nothing => {}
+        }
+    }
+}
+
 struct DeliverSmInProgress {
     index: u64,
+    kind: usize,
     redelivered: u32,
     deliver_sm: DeliverSmParts,
     next: usize,
@@ -59,6 +104,7 @@ struct DeliverSmInProgress {
 
 /// A record on its way.
 struct Flight {
+    kind: usize,
     redelivered: u32,
     /// Parts without an answer, the ones not sent yet included.
     left: usize,
@@ -93,19 +139,31 @@ impl DlrDelivery {
             flights: HashMap::new(),
             ready: None,
             more: false,
-            refusals: 0,
-            pause: Backoff::new(RETRY_FIRST, PAUSE_MAX),
-            paused_until: None,
+            paces: [DeliveryPace::new(), DeliveryPace::new()],
+            unreadable_until: None,
         }
+    }
+
+    /// No event may be delivered before.
+    fn paused_until(&self, now: Instant) -> Option<Instant> {
+        let untils = self.paces.each_ref().map(|pace| pace.paused_until.filter(|until| *until > now));
+        let of_all_kinds = match untils {
+            [Some(one), Some(other)] => Some(one.min(other)),
+            _ => None,
+        };
+        of_all_kinds.max(self.unreadable_until.filter(|until| *until > now))
     }
 
     /// Delivers as many events as the window takes.
     pub(super) fn deliver(&mut self, session: &mut Session, meter: &SmppMeter, at: Timestamp, now: Instant) {
         self.more = false;
-        if self.paused_until.is_some_and(|until| until > now) {
+        for pace in self.paces.iter_mut().filter(|pace| pace.left(now).is_none()) {
+            pace.paused_until = None;
+        }
+        if self.paused_until(now).is_some() {
             return;
         }
-        self.paused_until = None;
+        self.unreadable_until = None;
         if self.is_idle() {
             return;
         }
@@ -120,7 +178,7 @@ impl DlrDelivery {
                     return;
                 }
             }
-            let Some(sending) = self.current.take().or_else(|| self.open(meter, at)) else { continue };
+            let Some(sending) = self.current.take().or_else(|| self.open(meter, at, now)) else { continue };
             if !self.send(session, sending, meter, now) {
                 return;
             }
@@ -156,21 +214,27 @@ impl DlrDelivery {
             Err(error) => {
                 tracing::error!(%error, "the queue of a client's events cannot be read");
                 meter.deliver_word("unreadable");
-                self.paused_until = Some(now + PAUSE_MAX);
+                self.unreadable_until = Some(now + PAUSE_MAX);
                 false
             }
         }
     }
 
-    /// The next record as deliver_sm; a record that cannot be one is acknowledged.
-    fn open(&mut self, meter: &SmppMeter, at: Timestamp) -> Option<DeliverSmInProgress> {
+    /// The next record as deliver_sm; a record that cannot be one is acknowledged, and one of a kind that
+    /// waits is taken again after that.
+    fn open(&mut self, meter: &SmppMeter, at: Timestamp, now: Instant) -> Option<DeliverSmInProgress> {
         let LeasedEvent { index, redelivered, octets } = self.taken.pop_front()?;
         let event = ClientEvent::decode(&octets);
-        let since = match &event {
-            Ok(ClientEvent::Status(status_event)) => status_event.at,
-            Ok(ClientEvent::Inbound(inbound)) => inbound.at,
-            Err(_) => at,
+        let (kind, since) = match &event {
+            Ok(ClientEvent::Status(status_event)) => (RECEIPTS, status_event.at),
+            Ok(ClientEvent::Receipt(of)) => (RECEIPTS, of.status.at),
+            Ok(ClientEvent::Inbound(inbound)) => (INBOUND, inbound.at),
+            Err(_) => (RECEIPTS, at),
         };
+        if let Some(left) = self.paces[kind].left(now).filter(|_| event.is_ok()) {
+            self.client_queue.retry_after(index, left);
+            return None;
+        }
         let word = if at.us_since(since) > KEPT_S * 1_000_000 { "old" } else { "unreadable" };
         let deliver_sm = match event {
             Ok(event) if word != "old" => {
@@ -180,7 +244,7 @@ impl DlrDelivery {
             Err(error) => Err(error.to_string()),
         };
         match deliver_sm {
-            Ok(deliver_sm) => Some(DeliverSmInProgress { index, redelivered, deliver_sm, next: 0 }),
+            Ok(deliver_sm) => Some(DeliverSmInProgress { index, kind, redelivered, deliver_sm, next: 0 }),
             Err(why) => {
                 tracing::warn!(index, why, "an event is not delivered to a client");
                 meter.deliver_word(word);
@@ -205,6 +269,7 @@ impl DlrDelivery {
                 Ok(_) => {
                     sending.next += 1;
                     let fresh = Flight {
+                        kind: sending.kind,
                         redelivered: sending.redelivered,
                         left: sending.deliver_sm.parts(),
                         worst: DeliverResult::Accepted,
@@ -265,8 +330,8 @@ impl DlrDelivery {
 
     fn settle(&mut self, token: u64, result: DeliverResult, now: Instant) {
         let index = token & !SEVERAL;
-        self.count(result, now);
         let Some(flight) = self.flights.get_mut(&index) else { return };
+        self.paces[flight.kind].count(result, now);
         flight.worst = flight.worst.max(result);
         flight.left = flight.left.saturating_sub(1);
         if flight.left > 0 {
@@ -284,29 +349,10 @@ impl DlrDelivery {
         }
     }
 
-    /// A client that refuses for now is not sent the next event at once.
-    fn count(&mut self, result: DeliverResult, now: Instant) {
-        match result {
-            DeliverResult::Accepted | DeliverResult::Refused => {
-                self.refusals = 0;
-                self.pause.reset();
-            }
-            // More refusals of deliveries on their way may arrive while the session waits.
-            DeliverResult::NotNow if self.paused_until.is_some_and(|until| until > now) => {}
-            DeliverResult::NotNow => {
-                self.refusals += 1;
-                if self.refusals >= REFUSALS_IN_A_ROW {
-                    self.refusals = 0;
-                    self.paused_until = Some(now + self.pause.wait(1.0));
-                }
-            }
-            DeliverResult::Nothing => {}
-        }
-    }
-
     /// When [`DlrDelivery::deliver`] wants to be called at the latest.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.paused_until
+        let kinds = self.paces.iter().filter_map(|pace| pace.paused_until);
+        kinds.chain(self.unreadable_until).min()
     }
 
     /// Resolves when there is an event to deliver.
@@ -315,7 +361,7 @@ impl DlrDelivery {
             return;
         }
         match &mut self.ready {
-            Some(ready) if self.paused_until.is_none() => {
+            Some(ready) if self.unreadable_until.is_none() => {
                 tokio::select! {
                     () = ready => self.ready = None,
                     Ok(()) = self.left_over.changed() => self.ready = None,

@@ -65,7 +65,13 @@ fn split_udh(message: &[u8]) -> Result<(&[u8], &[u8]), Status> {
 fn octets_max(charset: Charset) -> usize {
     let part = match charset {
         Charset::Gsm7 | Charset::Ascii => PART_SEPTETS,
-        Charset::Latin1 | Charset::Ucs2 | Charset::Binary => PART_OCTETS,
+        Charset::Latin1
+        | Charset::Ucs2
+        | Charset::Cyrillic
+        | Charset::Hebrew
+        | Charset::Japanese
+        | Charset::Korean
+        | Charset::Binary => PART_OCTETS,
     };
     PARTS_MAX * part
 }
@@ -77,7 +83,11 @@ fn name_of(charset: Charset) -> u8 {
         Charset::Ascii => 1,
         Charset::Latin1 => 3,
         Charset::Binary => 4,
+        Charset::Japanese => 5,
+        Charset::Cyrillic => 6,
+        Charset::Hebrew => 7,
         Charset::Ucs2 => 8,
+        Charset::Korean => 14,
     }
 }
 

@@ -1,7 +1,8 @@
 //! Handler of inbound mail: reads it, appends its outcomes, counts them.
 
-use super::read::{MailReading, read};
-use super::{Clock, InboundMail, SmtpDeps};
+use super::read::{MailReading, needs_addresses, read};
+use super::tag::InboundRecipient;
+use super::{AddressOf, Clock, InboundMail, SmtpDeps};
 use bus::{BusError, Topic};
 use records::{OUTCOMES, Outcome, Redacted, encode_outcomes};
 use smtp::server::Disposition;
@@ -12,17 +13,23 @@ use std::sync::Arc;
 pub(super) struct InboundMailHandler {
     outcomes: Arc<dyn Topic>,
     clock: Clock,
+    address_of: AddressOf,
 }
 
 impl InboundMailHandler {
     pub(super) fn open(deps: &SmtpDeps) -> Result<InboundMailHandler, BusError> {
-        Ok(InboundMailHandler { outcomes: deps.bus.topic(OUTCOMES)?, clock: Arc::clone(&deps.clock) })
+        Ok(InboundMailHandler {
+            outcomes: deps.bus.topic(OUTCOMES)?,
+            clock: Arc::clone(&deps.clock),
+            address_of: Arc::clone(&deps.address_of),
+        })
     }
 
     /// Appends the outcomes of a mail; resolves when they are on disk, as `[bus] fsync` promises.
     pub(super) async fn handle(&self, mail: &InboundMail) -> Disposition {
         let mut outcomes = Vec::new();
-        for reading in read(mail, (self.clock)()) {
+        let addresses = if needs_addresses(mail) { self.addresses(mail).await } else { Vec::new() };
+        for reading in read(mail, &addresses, (self.clock)()) {
             match reading {
                 MailReading::Outcome(outcome) => {
                     count(kind(&outcome), "");
@@ -51,6 +58,23 @@ impl InboundMailHandler {
                 }
             }
         }
+    }
+}
+
+impl InboundMailHandler {
+    /// Where the mails of the deliveries went; looked up off the runtime's threads.
+    async fn addresses(&self, mail: &InboundMail) -> Vec<Option<String>> {
+        let of = |recipient: &InboundRecipient| match recipient {
+            InboundRecipient::Tagged(tagged) => Some((tagged.alert, tagged.endpoint)),
+            InboundRecipient::Postmaster => None,
+        };
+        let deliveries: Vec<_> = mail.recipients.iter().map(of).collect();
+        let address_of = Arc::clone(&self.address_of);
+        let look = move || {
+            let address = |of: Option<_>| of.and_then(|(alert, endpoint)| address_of(alert, endpoint));
+            deliveries.into_iter().map(address).collect()
+        };
+        tokio::task::spawn_blocking(look).await.unwrap_or_default()
     }
 }
 

@@ -27,11 +27,14 @@ use crate::Gatekeeper;
 use bus::Bus;
 use engine::Clock;
 use net::{Cores, DoorLimits, TlsServerSettings};
+use records::{AlertNo, EndpointNo};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A mail is at most so many octets.
-const MAIL_OCTETS_MAX: usize = 1024 * 1024;
+/// A mail is at most so many octets: replies bring the pictures of signatures and of what they quote along.
+const MAIL_OCTETS_MAX: usize = 48 * 1024 * 1024;
+/// So many of them are kept and read: the texts, and the beginning of each file.
+const KEPT_OCTETS_MAX: usize = 1024 * 1024;
 /// A mail has at most so many recipients: ours answer an alert each.
 const RECIPIENTS_MAX: usize = 10;
 /// Connections at a time, by default.
@@ -100,6 +103,9 @@ impl SmtpConfig {
     }
 }
 
+/// Finds the address that the mail of a delivery went to; called on a thread that may wait.
+pub type AddressOf = Arc<dyn Fn(AlertNo, EndpointNo) -> Option<String> + Send + Sync>;
+
 /// The parts of the server that the door uses.
 #[derive(Clone)]
 pub struct SmtpDeps {
@@ -107,6 +113,8 @@ pub struct SmtpDeps {
     pub bus: Arc<dyn Bus>,
     /// Reads the tags that the mail gateway makes.
     pub tags: Arc<dyn TagReader>,
+    /// Tells which recipient of a notification on several is ours.
+    pub address_of: AddressOf,
     /// The wall clock.
     pub clock: Clock,
     /// The cores that run the connections.

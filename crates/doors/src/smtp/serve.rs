@@ -3,7 +3,7 @@
 
 use super::inbound_mail::InboundMailHandler;
 use super::tag::TaggedAddresses;
-use super::{MAIL_OCTETS_MAX, RECIPIENTS_MAX, SmtpConfig, SmtpDeps};
+use super::{KEPT_OCTETS_MAX, MAIL_OCTETS_MAX, RECIPIENTS_MAX, SmtpConfig, SmtpDeps};
 use net::{ConnectionPlace, HANDSHAKE_MAX, Link, Listener, ListenerLimits, Stream, TlsServer};
 use smtp::server::{ServerOptions, SessionLimits, SmtpServer, SmtpServerEvent};
 use std::io;
@@ -118,6 +118,7 @@ pub async fn serve(config: SmtpConfig, deps: SmtpDeps) -> Result<SmtpRunning, Sm
 fn options(config: &SmtpConfig) -> ServerOptions {
     let limits = SessionLimits {
         mail_octets_max: MAIL_OCTETS_MAX,
+        kept_octets_max: KEPT_OCTETS_MAX,
         recipients_max: RECIPIENTS_MAX,
         command_within: config.command,
         mail_within: config.mail,

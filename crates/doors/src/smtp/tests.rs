@@ -23,6 +23,7 @@ async fn door_with(config: SmtpConfig) -> Door {
     let deps = SmtpDeps {
         bus: Arc::clone(&bus),
         tags: Arc::new(tags),
+        address_of: Arc::new(|_, endpoint| (endpoint.0 == 42).then(|| "anna@people.test".to_owned())),
         clock: Arc::new(|| Timestamp(5)),
         cores: Arc::new(Cores::new(1).unwrap()),
         gatekeeper: Gatekeeper::default(),
@@ -140,6 +141,7 @@ async fn what_cannot_be_opened_names_its_key() {
     let deps = |bus: &Arc<dyn Bus>| SmtpDeps {
         bus: Arc::clone(bus),
         tags: Arc::new(|_: TagKind, _: &str| None),
+        address_of: Arc::new(|_, _| None),
         clock: Arc::new(|| Timestamp(0)),
         cores: Arc::new(Cores::new(1).unwrap()),
         gatekeeper: Gatekeeper::default(),
@@ -279,4 +281,24 @@ async fn clients_of_a_balancer_count_each_for_themselves() {
     let mut bare = door.connect_behind(b"EHLO mx.test\r\nNOOP\r\n").await;
     assert_eq!(bare.reply().await, "", "no header, no greeting");
     door.running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_report_on_several_recipients_the_one_with_the_deliverys_address_counts() {
+    let door = door().await;
+    let group = |address: &str, action: &str, status: &str| {
+        format!("\nFinal-Recipient: rfc822; {address}\nAction: {action}\nStatus: {status}\n")
+    };
+    let report = format!(
+        "From: MAILER-DAEMON@mx.test\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\n\n--b\n\
+         Content-Type: message/delivery-status\n\nReporting-MTA: dns; mx.test\n{}{}\n--b--",
+        group("bo@people.test", "failed", "5.1.1"),
+        group("Anna@people.test", "delivered", "2.0.0"),
+    );
+    let mut caller = door.connect().await;
+    caller.say("EHLO mx.test\r\n").await;
+    assert_eq!(caller.send("", "bounces+7.42@in.test", &report).await, "250 2.0.0 taken");
+    let outcomes = door.outcomes();
+    let [Outcome::Receipt(receipt)] = &outcomes[..] else { panic!("{outcomes:?}") };
+    assert_eq!(receipt.state, records::ReceiptState::Delivered);
 }

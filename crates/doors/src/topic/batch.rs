@@ -4,6 +4,7 @@ use super::TopicToken;
 use super::config::Exit;
 use super::door::{ConnectionCount, TopicDoorState};
 use super::machine::{Conversation, TopicRequest};
+use super::people::PersonSession;
 use bus::{BusError, Topic};
 use futures_util::future::join_all;
 use net::ConnectionPlace;
@@ -29,7 +30,11 @@ pub(super) struct TopicConnection {
     wrong_tokens: u32,
     posts: Posts,
     counts: RequestCounts,
-    client: IpAddr,
+    pub(super) client: IpAddr,
+    /// The id that a person asked to log in under.
+    pub(super) asked_id: Option<String>,
+    /// Of a person who is logged in.
+    pub(super) session: Option<PersonSession>,
     /// Its place among the door's connections: its own while a request is carried out, and from a good token
     /// on as long as the client reads.
     pub(super) place: Arc<ConnectionPlace>,
@@ -60,14 +65,17 @@ impl TopicConnection {
         needs_auth: bool,
         (client, place): (IpAddr, ConnectionPlace),
     ) -> TopicConnection {
+        let machine = Conversation::new(door.config.limits(needs_auth), Instant::now());
         TopicConnection {
-            machine: Conversation::new(door.config.limits(needs_auth), Instant::now()),
+            machine: if door.logins.is_some() { machine.with_logins() } else { machine },
             needs_auth,
             token: None,
             wrong_tokens: 0,
             posts: Posts::default(),
             counts: RequestCounts::default(),
             client,
+            asked_id: None,
+            session: None,
             place: Arc::new(place),
             _count: ConnectionCount::new(door),
         }
@@ -91,7 +99,8 @@ impl TopicConnection {
 
     /// Between requests: the client takes what it is sent, or does not.
     pub(super) fn set_reading(&self, is_reading: bool) {
-        if self.token.is_some() && is_reading {
+        let is_known = self.token.is_some() || self.session.is_some();
+        if is_known && is_reading {
             self.place.set_busy();
         } else {
             self.place.set_waiting();
@@ -182,6 +191,14 @@ impl TopicConnection {
         match request {
             TopicRequest::Exit => return self.exit(door),
             TopicRequest::Auth { token } => return self.auth(door, &token).await,
+            TopicRequest::Login { .. }
+            | TopicRequest::Code { .. }
+            | TopicRequest::Logout
+            | TopicRequest::Said { .. }
+            | TopicRequest::Enter => {
+                self.counts.others += 1;
+                return self.talk(door, request).await;
+            }
             TopicRequest::Garbage => self.counts.garbage += 1,
             TopicRequest::Read { .. } => self.counts.reads += 1,
             TopicRequest::Count { .. } | TopicRequest::List | TopicRequest::Post { .. } => {
@@ -222,7 +239,7 @@ impl TopicConnection {
     async fn count_of(&mut self, door: &TopicDoorState, topic: &Range<usize>) {
         let count = match door.topic_cache.find(self.machine.text(topic)) {
             None => Ok(0),
-            Some(topic) if door.config.is_shared => topic.latest().await,
+            Some(topic) if door.config.others.is_shared => topic.latest().await,
             Some(topic) => Ok(topic.head()),
         };
         match count {
@@ -253,11 +270,16 @@ impl TopicConnection {
             }
             None => {
                 self.machine.reply(b"DENIED");
-                self.wrong_tokens += 1;
-                if self.wrong_tokens >= WRONG_TOKENS_MAX {
-                    self.machine.end();
-                }
+                self.note_wrong();
             }
+        }
+    }
+
+    /// A token or a code was wrong.
+    pub(super) fn note_wrong(&mut self) {
+        self.wrong_tokens += 1;
+        if self.wrong_tokens >= WRONG_TOKENS_MAX {
+            self.machine.end();
         }
     }
 
@@ -278,7 +300,8 @@ impl TopicConnection {
 
     /// The token that the connection ends with.
     pub(super) fn token(&self) -> Option<&Arc<TopicToken>> {
-        self.token.as_ref().filter(|_| self.needs_auth)
+        let of_session = self.session.as_ref().and_then(PersonSession::token);
+        of_session.or(self.token.as_ref().filter(|_| self.needs_auth))
     }
 
     fn deny(&mut self) {

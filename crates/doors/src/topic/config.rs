@@ -33,6 +33,16 @@ pub enum Exit {
     Stop,
 }
 
+/// Who uses the topics and the connections beside the door's clients.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TopicUsers {
+    /// Others make topics on the same bus, and append to them: other processes, or routes that publish
+    /// alerts.
+    pub is_shared: bool,
+    /// The first route that writes into people's sessions; nothing: nobody can log in.
+    pub line_route: Option<String>,
+}
+
 /// `[topics]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopicsConfig {
@@ -64,9 +74,8 @@ pub struct TopicsConfig {
     pub auth: Duration,
     /// Time that a client may leave our octets unread.
     pub write_stall: Duration,
-    /// Others make topics on the same bus, and append to them: other processes, or routes that publish
-    /// alerts.
-    pub is_shared: bool,
+    /// Who else uses the bus and the connections.
+    pub others: TopicUsers,
 }
 
 impl Default for TopicsConfig {
@@ -86,7 +95,7 @@ impl Default for TopicsConfig {
             request: Duration::from_secs(60),
             auth: Duration::from_secs(10),
             write_stall: Duration::from_secs(30),
-            is_shared: false,
+            others: TopicUsers::default(),
         }
     }
 }

@@ -4,6 +4,7 @@
 use super::batch::TopicConnection;
 use super::config::TopicsConfig;
 use super::meter::TopicMeter;
+use super::people::Logins;
 use super::threads::{self, ThreadHandle};
 use super::topic_cache::{NoTopic, TopicCache};
 use super::{TokenCheck, TopicToken, TopicsDeps, reactor};
@@ -54,6 +55,8 @@ pub(super) struct TopicDoorState {
     pub(super) topic_cache: Arc<TopicCache>,
     pub(super) meter: TopicMeter,
     pub(super) cores: Arc<Cores>,
+    /// Who logs in; nothing: nobody can.
+    pub(super) logins: Option<Arc<Logins>>,
     token_check: TokenCheck,
     gatekeeper: Gatekeeper,
     /// The runtime for blocking calls and for looking up tokens.
@@ -109,6 +112,14 @@ impl TopicDoorState {
             guessing.judge_token(("topics", client), token.as_bytes(), look).await
         });
         judged.await.ok()?.unwrap_or_else(|never| match never {})
+    }
+
+    /// What a future gives that needs the runtime's clock, whatever thread awaits it.
+    pub(super) async fn on_runtime<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> Option<T> {
+        self.runtime.spawn(future).await.ok()
     }
 
     /// Notes a thread's connection.
@@ -239,6 +250,7 @@ pub async fn start(config: TopicsConfig, deps: TopicsDeps) -> Result<TopicsRunni
     let tls = config.tls.as_ref().map(TlsServer::new).transpose();
     let tls = tls.map_err(|error| failed(error.field, error.why))?;
     let runtime = Handle::current();
+    let logins = open_logins(&config, &deps, &runtime).await.map_err(|why| failed("bus", why))?;
     let (bus, settings, topics_max) = (deps.bus, config.settings(), config.topics_max);
     let topic_cache = runtime.spawn_blocking(move || TopicCache::open(bus, settings, topics_max)).await;
     let topic_cache = topic_cache.map_err(|error| failed("bus", error.to_string()))?;
@@ -248,6 +260,7 @@ pub async fn start(config: TopicsConfig, deps: TopicsDeps) -> Result<TopicsRunni
         topic_cache: Arc::new(topic_cache),
         meter: TopicMeter::new(),
         cores: deps.cores,
+        logins,
         token_check: deps.token_check,
         gatekeeper: deps.gatekeeper,
         runtime,
@@ -278,10 +291,25 @@ pub async fn start(config: TopicsConfig, deps: TopicsDeps) -> Result<TopicsRunni
     }
     let watching = Arc::clone(&door);
     running.tasks.push(tokio::spawn(async move { watching.watch_handles().await }));
-    if door.config.is_shared {
+    if door.config.others.is_shared {
         running.tasks.push(tokio::spawn(async move { door.follow().await }));
     }
     Ok(running)
+}
+
+/// What people log in by, where a route writes into their sessions.
+async fn open_logins(
+    config: &TopicsConfig,
+    deps: &TopicsDeps,
+    runtime: &Handle,
+) -> Result<Option<Arc<Logins>>, String> {
+    let route = config.others.line_route.clone();
+    let Some((route, people)) = route.zip(deps.people.clone()) else { return Ok(None) };
+    let (bus, guessing) = (Arc::clone(&deps.bus), Arc::clone(&deps.gatekeeper.guessing));
+    let at = runtime.clone();
+    let opened = runtime.spawn_blocking(move || Logins::open(people, &route, (&*bus, at), guessing)).await;
+    let opened = opened.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+    Ok(Some(Arc::new(opened)))
 }
 
 /// Accepts until the door closes.

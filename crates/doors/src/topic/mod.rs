@@ -7,6 +7,7 @@
 //!
 //! ```text
 //! machine       framing, grammar and limits, without a socket
+//! people        who logs in, and their sessions
 //! topic_cache   the topics, in memory
 //! batch         a wake-up's requests carried out
 //! door          listens, stops
@@ -20,14 +21,18 @@ mod config;
 mod door;
 pub mod machine;
 mod meter;
+mod people;
 mod reactor;
 #[cfg(test)]
 mod tests;
 mod threads;
 mod topic_cache;
 
-pub use config::{CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX, Exit, TopicsConfig};
+pub use config::{CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX, Exit, TopicUsers, TopicsConfig};
 pub use door::{TopicsError, TopicsRunning, start};
+pub use people::{
+    EngineLogins, LoginDesk, LoginProof, PeopleDeps, SessionRegister, SessionWriter, WriteResult,
+};
 
 use crate::Gatekeeper;
 use crate::live_tokens::{LiveTokens, TokenHold};
@@ -60,6 +65,8 @@ pub struct TopicsDeps {
     pub cores: Arc<Cores>,
     /// Descriptors and guesses, over all doors.
     pub gatekeeper: Gatekeeper,
+    /// For people who log in, where [`TopicUsers::line_route`] lets them.
+    pub people: Option<PeopleDeps>,
 }
 
 /// A check against the API's tokens. Text topics have no accounts, they are the system's: tokens of other

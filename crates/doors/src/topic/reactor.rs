@@ -4,6 +4,7 @@ use super::TopicToken;
 use super::batch::TopicConnection;
 use super::door::TopicDoorState;
 use super::machine::Conversation;
+use super::people::{PersonSession, QueuedBlock};
 use super::threads::{self, LAST_READS, LAST_WORDS, READ_OCTETS, TAKES_WITHIN};
 use net::Stream;
 use std::cell::RefCell;
@@ -91,6 +92,7 @@ async fn converse(
                 timer.as_mut().reset(due(&connection.machine).into());
                 continue;
             }
+            queued = next_block(connection.session.as_mut()) => connection.show(queued),
             _ = &mut stopped => return Ok(ReactorEnd::Gone),
             () = connection.place.sent_out() => return Ok(ReactorEnd::Gone),
         }
@@ -101,15 +103,24 @@ async fn converse(
             }
             write(stream, connection, door.config.write_stall).await?;
         }
+        connection.note_taken();
         if connection.machine.is_finished() {
             return Ok(ReactorEnd::Finished);
         }
         if due(&connection.machine) < timer.deadline().into_std() {
             timer.as_mut().reset(due(&connection.machine).into());
         }
-        if matches!(stream, Stream::Plain(_)) && door.is_quiet() {
+        if matches!(stream, Stream::Plain(_)) && door.is_quiet() && connection.session.is_none() {
             return Ok(ReactorEnd::Quiet);
         }
+    }
+}
+
+/// The next block for a person who is logged in.
+async fn next_block(session: Option<&mut PersonSession>) -> QueuedBlock {
+    match session {
+        Some(session) => session.next_block().await,
+        None => std::future::pending().await,
     }
 }
 

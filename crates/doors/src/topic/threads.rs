@@ -89,7 +89,7 @@ pub(super) fn start(door: &Arc<TopicDoorState>, stream: TcpStream, connection: T
         let end = run(&at, &stream, &handle, &mut connection);
         at.remove_handle(number);
         match end {
-            Ok(ThreadEnd::Crowded) => {
+            Ok(ThreadEnd::ToReactor) => {
                 drop(handle);
                 reactor::start(&at, stream, connection);
             }
@@ -113,8 +113,9 @@ enum ThreadEnd {
     Gone,
     /// We do.
     Finished,
-    /// There are too many connections for threads.
-    Crowded,
+    /// There are too many connections for threads, or its client logged in: alerts are written into the
+    /// session of a person while nothing comes from them.
+    ToReactor,
 }
 
 fn run(
@@ -146,8 +147,8 @@ fn run(
         if connection.machine.is_finished() {
             return Ok(ThreadEnd::Finished);
         }
-        if door.is_crowded() {
-            return Ok(ThreadEnd::Crowded);
+        if door.is_crowded() || connection.session.is_some() {
+            return Ok(ThreadEnd::ToReactor);
         }
         handle.note(connection.token());
         handle.due_ms.store(door.due_ms(connection.machine.poll_timeout()), Ordering::Relaxed);

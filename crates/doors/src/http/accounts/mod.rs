@@ -15,7 +15,7 @@ use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::recipients::encoded;
 use crate::http::request::fields::Object;
 use crate::http::request::json::JsonNode;
-use crate::http::request::query::{Captured, Query, check_if_match, cursor, etag};
+use crate::http::request::query::{Captured, Query, check_preconditions, cursor, etag};
 use crate::http::request::time_text::parse_time;
 use axum::body::Body;
 use axum::extract::State;
@@ -101,7 +101,7 @@ async fn change(
     let wanted = AccountPatch::read(app.json_patch(&headers, body).await?)?;
     let _held = app.hold("", &id.to_string()).await;
     let mut account = books.account(&id).await.map_err(problem)?;
-    check_if_match(&headers, Some(version(&account)))?;
+    check_preconditions(&headers, Some(version(&account)))?;
     if let Some(limit) = wanted.limit {
         let act = app.act(&caller, "account.limit", &id.to_string(), &limit.to_string());
         account = app.noted(act, async { books.set_limit(&id, limit).await.map_err(problem) }).await?;

@@ -6,7 +6,7 @@ use crate::http::auth::Caller;
 use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::fields::{Object, list};
 use crate::http::request::json::JsonNode;
-use crate::http::request::query::{check_if_match, etag};
+use crate::http::request::query::{check_preconditions, etag};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -49,7 +49,7 @@ pub(crate) async fn replace(
     let books = books(&app)?;
     let tariffs = read(app.json(&headers, body).await?)?;
     let _held = app.hold("", LOCK).await;
-    check_if_match(&headers, Some(books.ledger().prices().version))?;
+    check_preconditions(&headers, Some(books.ledger().prices().version))?;
     let count = tariffs.len();
     let act = app.act(&caller, "tariffs.put", LOCK, &format!("{count} tariffs"));
     let prices = app.noted(act, set(books.ledger(), Some(tariffs))).await?;
@@ -64,7 +64,7 @@ pub(crate) async fn remove(
 ) -> HttpResult<Response> {
     let books = books(&app)?;
     let _held = app.hold("", LOCK).await;
-    check_if_match(&headers, Some(books.ledger().prices().version))?;
+    check_preconditions(&headers, Some(books.ledger().prices().version))?;
     let prices = app.noted(app.act(&caller, "tariffs.delete", LOCK, ""), set(books.ledger(), None)).await?;
     Ok(shown(&prices))
 }
@@ -112,7 +112,6 @@ fn read(node: JsonNode) -> HttpResult<Vec<TariffSpec>> {
 
 fn one(node: JsonNode, at: &str, fields: &mut Fields) -> Option<TariffSpec> {
     let mut object = Object::open(node, at, KEYS, fields)?;
-    let usual = TariffSpec::default();
     let spec = TariffSpec {
         context: object.text("context", TEXT_CHARS_MAX, fields),
         rating_group: whole(&mut object, "rating_group", fields),
@@ -121,9 +120,9 @@ fn one(node: JsonNode, at: &str, fields: &mut Fields) -> Option<TariffSpec> {
         hours: object.text("hours", TEXT_CHARS_MAX, fields),
         days: object.texts("days", 7, TEXT_CHARS_MAX, fields),
         utc_offset: object.text("utc_offset", TEXT_CHARS_MAX, fields),
-        unit: price(&mut object, "unit", usual.unit, fields),
-        octets: price(&mut object, "octets", usual.octets, fields),
-        seconds: price(&mut object, "seconds", usual.seconds, fields),
+        unit: price(&mut object, "unit", fields),
+        octets: price(&mut object, "octets", fields),
+        seconds: price(&mut object, "seconds", fields),
     };
     match spec.read() {
         Ok(_) => Some(spec),
@@ -146,10 +145,10 @@ fn whole<T: TryFrom<i64>>(object: &mut Object, name: &str, fields: &mut Fields) 
     value
 }
 
-fn price(object: &mut Object, name: &str, usual: Price, fields: &mut Fields) -> Price {
+fn price(object: &mut Object, name: &str, fields: &mut Fields) -> Option<Price> {
     let path = object.path(name);
-    let Some(node) = object.take(name) else { return usual };
-    let Some(mut price) = Object::open(node, &path, &["price", "per"], fields) else { return usual };
+    let node = object.take(name)?;
+    let mut price = Object::open(node, &path, &["price", "per"], fields)?;
     let mut amount = |key: &str| {
         let found = whole::<i64>(&mut price, key, fields);
         if found.is_none_or(|found| found < 0) {
@@ -157,5 +156,5 @@ fn price(object: &mut Object, name: &str, usual: Price, fields: &mut Fields) -> 
         }
         found.unwrap_or_default().max(0)
     };
-    Price { price: amount("price"), per: amount("per") as u64 }
+    Some(Price { price: amount("price"), per: amount("per") as u64 })
 }

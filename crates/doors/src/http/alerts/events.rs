@@ -1,6 +1,8 @@
-//! An alert as it happens: server-sent events `progress`, `answer`, `done`.
+//! An alert as it happens: server-sent events `progress`, `answer`, `done`. A listener that comes again with
+//! `Last-Event-ID` gets the answers that it missed.
 
 use crate::http::account_places::{AccountPlace, AccountPlaces};
+use crate::http::alerts::event_position::EventPosition;
 use crate::http::alerts::{alert_id, check_own};
 use crate::http::app::App;
 use crate::http::auth::Caller;
@@ -8,11 +10,12 @@ use crate::http::problem::HttpResult;
 use crate::http::request::query::Captured;
 use crate::http::request::time_text::rfc3339;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use engine::Report;
 use futures_util::stream::{self, Stream};
-use records::{Answer, EndpointNo};
+use records::{Answer, EndpointNo, Timestamp};
 use serde_json::json;
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -50,6 +53,7 @@ pub(crate) async fn events(
     State(app): State<App>,
     caller: Caller,
     Captured(id): Captured,
+    headers: HeaderMap,
 ) -> HttpResult<Response> {
     let id = alert_id(&id)?;
     check_own(&app, &caller, id).await?;
@@ -57,12 +61,24 @@ pub(crate) async fn events(
     // Subscribe first, then read the report: an event in between arrives twice rather than never.
     let receiver = app.engine.watch(caller.account(), id).await?;
     let report = app.engine.report(caller.account(), id).await?;
-    let follower = EventFollower::new(report, receiver, app.alerts.event_streams.stopping.clone(), place);
+    let last = headers.get("Last-Event-ID").and_then(|id| id.to_str().ok()).and_then(EventPosition::parse);
+    let is_resumed = last.is_some();
+    let position = last.unwrap_or_else(|| EventPosition::at(app.now()));
+    let answers = app.engine.answers_since(caller.account(), id, position.since()).await?;
+    let stopping = app.alerts.event_streams.stopping.clone();
+    let mut follower = EventFollower::new(report, receiver, stopping, place, position);
+    follower.catch_up(answers, is_resumed);
     Ok(Sse::new(follow(follower)).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response())
 }
 
 struct EventFollower {
     waiting: VecDeque<Event>,
+    /// The report of the beginning, told behind the answers that were missed.
+    first: Option<(&'static str, Arc<Report>)>,
+    /// Answers that were told because they had been missed.
+    replayed: Vec<(EndpointNo, Timestamp)>,
+    /// What of the answers was seen, once what waits is.
+    position: EventPosition,
     receiver: Option<Receiver<engine::Event>>,
     stopping: watch::Receiver<bool>,
     _place: AccountPlace,
@@ -74,16 +90,37 @@ impl EventFollower {
         receiver: Option<Receiver<engine::Event>>,
         stopping: watch::Receiver<bool>,
         place: AccountPlace,
+        position: EventPosition,
     ) -> EventFollower {
         // There is nothing to follow once it is over.
         let over = report.finished.is_some() || receiver.is_none();
-        let first = report_event(if over { "done" } else { "progress" }, &report);
         EventFollower {
-            waiting: VecDeque::from([first]),
+            waiting: VecDeque::new(),
+            replayed: Vec::new(),
+            first: Some((if over { "done" } else { "progress" }, report)),
+            position,
             receiver: receiver.filter(|_| !over),
             stopping,
             _place: place,
         }
+    }
+
+    /// Takes the answers there are of the time from which some may have been missed: they are told to who
+    /// comes again, before the report, whose id says then that they were seen. Who comes first finds them
+    /// elsewhere.
+    fn catch_up(&mut self, answers: Vec<(EndpointNo, Answer)>, is_resumed: bool) {
+        for (endpoint, answer) in answers {
+            if is_resumed && !self.position.has_seen(endpoint, &answer) {
+                self.tell(endpoint, &answer);
+                self.replayed.push((endpoint, answer.at));
+            }
+            self.position.note(endpoint, answer.at);
+        }
+    }
+
+    fn tell(&mut self, endpoint: EndpointNo, answer: &Answer) {
+        self.position.note(endpoint, answer.at);
+        self.waiting.push_back(answer_event(endpoint, answer, &self.position));
     }
 
     /// The next event; nothing when it is over. A reader that was slow gets the newest progress, not every
@@ -92,6 +129,9 @@ impl EventFollower {
         loop {
             if let Some(event) = self.waiting.pop_front() {
                 return Some(event);
+            }
+            if let Some((name, report)) = self.first.take() {
+                return Some(report_event(name, &report, &self.position));
             }
             let receiver = self.receiver.as_mut()?;
             let received = tokio::select! {
@@ -124,10 +164,10 @@ impl EventFollower {
             }
         }
         if let Some(report) = over {
-            self.waiting.push_back(report_event("done", &report));
+            self.waiting.push_back(report_event("done", &report, &self.position));
             self.receiver = None;
         } else if let Some(report) = newest {
-            self.waiting.push_back(report_event("progress", &report));
+            self.waiting.push_back(report_event("progress", &report, &self.position));
         }
     }
 
@@ -139,9 +179,9 @@ impl EventFollower {
     ) {
         match event {
             engine::Event::Progress(report) => *newest = Some(report),
-            engine::Event::Answer { endpoint, answer } => {
-                self.waiting.push_back(answer_event(endpoint, &answer))
-            }
+            // One that came while the listener was let in was told already.
+            engine::Event::Answer { endpoint, answer } if self.replayed.contains(&(endpoint, answer.at)) => {}
+            engine::Event::Answer { endpoint, answer } => self.tell(endpoint, &answer),
             engine::Event::Done(report) => *over = Some(report),
         }
     }
@@ -153,23 +193,23 @@ fn follow(follower: EventFollower) -> impl Stream<Item = Result<Event, Infallibl
     })
 }
 
-fn report_event(name: &str, report: &Report) -> Event {
-    let event = Event::default().event(name).id(report.moments.at.clone());
+fn report_event(name: &str, report: &Report, position: &EventPosition) -> Event {
+    let event = Event::default().event(name).id(position.id());
     event.json_data(report).unwrap_or_else(|_| Event::default().event(name))
 }
 
-fn answer_event(endpoint: EndpointNo, answer: &Answer) -> Event {
+fn answer_event(endpoint: EndpointNo, answer: &Answer, position: &EventPosition) -> Event {
     let data = json!({
         "endpoint": endpoint.0, "key": answer.key, "text": answer.text, "via": answer.via, "at": rfc3339(answer.at),
     });
-    Event::default().event("answer").data(data.to_string())
+    Event::default().event("answer").id(position.id()).data(data.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use engine::{Counts, ReportMoments, Times};
-    use records::{AlertId, Timestamp};
+    use records::AlertId;
     use std::collections::BTreeMap;
     use tokio::sync::broadcast;
 
@@ -196,7 +236,8 @@ mod tests {
     }
 
     fn answer(text: &str) -> engine::Event {
-        let answer = Answer { key: None, text: text.to_owned(), via: "api".to_owned(), at: Timestamp(0) };
+        let at = Timestamp(text.len() as i64);
+        let answer = Answer { key: None, text: text.to_owned(), via: "api".to_owned(), at };
         engine::Event::Answer { endpoint: EndpointNo(1), answer }
     }
 
@@ -205,7 +246,8 @@ mod tests {
         let (events, receiver) = broadcast::channel(16);
         let (_stop, stopping) = watch::channel(false);
         let place = AccountPlaces::new("event streams", 4).take("a").ok().unwrap();
-        let mut follower = EventFollower::new(report(0), Some(receiver), stopping, place);
+        let position = EventPosition::at(Timestamp(0));
+        let mut follower = EventFollower::new(report(0), Some(receiver), stopping, place, position);
         assert!(follower.next().await.is_some(), "the report of now comes first");
         for n in 1..=100 {
             events.send(engine::Event::Progress(report(n))).unwrap();
@@ -220,5 +262,30 @@ mod tests {
         let event = format!("{:?}", follower.next().await.unwrap());
         assert!(event.contains("done"), "{event}");
         assert!(follower.next().await.is_none());
+    }
+    #[tokio::test]
+    async fn who_comes_again_gets_each_answer_that_was_missed_once_and_before_the_report() {
+        let (events, receiver) = broadcast::channel(16);
+        let (_stop, stopping) = watch::channel(false);
+        let place = AccountPlaces::new("event streams", 4).take("a").ok().unwrap();
+        let mut position = EventPosition::at(Timestamp(0));
+        position.note(EndpointNo(1), Timestamp(5));
+        let last = EventPosition::parse(&position.id()).unwrap();
+        let given = |endpoint, text: &str, at| {
+            let answer =
+                Answer { key: None, text: text.to_owned(), via: "api".to_owned(), at: Timestamp(at) };
+            (EndpointNo(endpoint), answer)
+        };
+        let mut follower = EventFollower::new(report(0), Some(receiver), stopping, place, last);
+        let (endpoint, missed) = given(2, "missed", 7);
+        follower.catch_up(vec![given(1, "seen", 5), (endpoint, missed.clone())], true);
+        // It came while the listener was let in.
+        events.send(engine::Event::Answer { endpoint, answer: missed }).unwrap();
+        let (endpoint, answer) = given(3, "new", 9);
+        events.send(engine::Event::Answer { endpoint, answer }).unwrap();
+        for says in ["missed", "progress", "new"] {
+            let event = format!("{:?}", follower.next().await.unwrap());
+            assert!(event.contains(says), "{event} does not say {says}");
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! /api/v1/answers`. A body is read by [`body`] and [`texts`], shown by [`view`], followed by [`events`].
 
 pub(crate) mod body;
+mod event_position;
 pub(crate) mod events;
 #[cfg(test)]
 mod tests;
@@ -50,7 +51,7 @@ pub(crate) const ANSWER_CHARS_MAX: usize = 1_000;
 /// Deliveries read for one piece of a CSV report.
 const CSV_SLICE: usize = 512;
 /// Says that the same request came before and was not carried out again.
-const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 pub(crate) const STEER: [(&str, Steer); 5] = [
     ("cancel", Steer::Cancel),

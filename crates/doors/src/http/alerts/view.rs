@@ -58,6 +58,7 @@ fn origin(origin: &Origin) -> &'static str {
         Origin::Api => "api",
         Origin::Cap(_) => "cap",
         Origin::Standing { .. } => "standing",
+        Origin::Reply => "reply",
     }
 }
 

@@ -2,14 +2,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use records::{AlertNo, EndpointNo};
+use records::{AlertNo, EndpointNo, Timestamp};
 use ring::hmac;
 
 /// Octets of the signing key.
 pub const LINK_KEY_OCTETS: usize = 32;
 /// Octets of HMAC-SHA256 kept in a link: 96 bits, which only this server can check, and short enough for a
 /// short message.
-const TAG_OCTETS: usize = 12;
+pub(crate) const TAG_OCTETS: usize = 12;
 /// Prefix of the signed octets, so that the key cannot sign anything else by accident.
 const PURPOSE: &[u8] = b"campanile answer link 1\0";
 /// Characters of the longest token: two numbers of at most 10 and 5 octets, and the tag.
@@ -54,6 +54,22 @@ impl AnswerLinks {
         same(rest, &expected.as_ref()[..TAG_OCTETS]).then_some((alert, endpoint))
     }
 
+    /// The first octets of a MAC over these pieces, for a token of another purpose. `purpose` ends with a
+    /// zero octet.
+    pub(crate) fn mac(&self, purpose: &[u8], pieces: &[&[u8]]) -> [u8; TAG_OCTETS] {
+        let mut context = hmac::Context::with_key(&self.key);
+        context.update(purpose);
+        pieces.iter().for_each(|piece| context.update(piece));
+        let mut mac = [0; TAG_OCTETS];
+        mac.copy_from_slice(&context.sign().as_ref()[..TAG_OCTETS]);
+        mac
+    }
+
+    /// Where others reach this server, without a `/` behind it; nothing if no public address is configured.
+    pub(crate) fn public_url(&self) -> Option<&str> {
+        self.public_url.as_deref()
+    }
+
     fn tag(&self, alert: AlertNo, endpoint: EndpointNo) -> hmac::Tag {
         let mut context = hmac::Context::with_key(&self.key);
         context.update(PURPOSE);
@@ -68,6 +84,14 @@ impl engine::Links for AnswerLinks {
         let base = self.public_url.as_deref()?;
         Some(format!("{base}/a/{}", self.token(alert, endpoint)))
     }
+
+    fn page(&self, account: &str, recipient: &str, now: Timestamp) -> Option<String> {
+        self.page_link(account, recipient, now).map(|(url, _)| url)
+    }
+
+    fn keyed_hash(&self, purpose: &str, pieces: &[&[u8]]) -> engine::KeyedHash {
+        self.hash_of(purpose, pieces)
+    }
 }
 
 /// Compares in a time that does not depend on where they differ.
@@ -76,7 +100,7 @@ pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
 }
 
 /// Seven bits an octet, least first; the top bit is set if more follow.
-fn put_number(out: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -84,7 +108,7 @@ fn put_number(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-fn take_number(rest: &mut &[u8]) -> Option<u64> {
+pub(crate) fn take_number(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0u64;
     for shift in (0..64).step_by(7) {
         let (first, tail) = rest.split_first()?;

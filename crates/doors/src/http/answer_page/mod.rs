@@ -85,7 +85,12 @@ async fn answered(
 pub(crate) async fn form(app: &App, headers: &HeaderMap, body: Body) -> HttpResult<Vec<(String, String)>> {
     body::media_type(headers, &["application/x-www-form-urlencoded"])?;
     let bytes = app.bodies.whole(headers, body, FORM_OCTETS_MAX).await?;
-    let text = String::from_utf8(bytes)
+    form_pairs(&bytes)
+}
+
+/// The fields of a form, decoded.
+pub(crate) fn form_pairs(bytes: &[u8]) -> HttpResult<Vec<(String, String)>> {
+    let text = std::str::from_utf8(bytes)
         .map_err(|_| HttpProblem::new(ProblemKind::MalformedBody, "the form is not UTF-8"))?;
     let uri = format!("/?{text}")
         .parse()
@@ -211,7 +216,7 @@ fn words_of(language: &str) -> &'static PageTexts {
     &found.unwrap_or(&WORDS[0]).1
 }
 
-fn direction(language: &str) -> &'static str {
+pub(crate) fn direction(language: &str) -> &'static str {
     match language.split('-').next().unwrap_or_default() {
         "ar" | "fa" | "he" | "ur" | "yi" | "ps" => "rtl",
         _ => "ltr",

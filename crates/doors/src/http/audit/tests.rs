@@ -38,9 +38,14 @@ const CASES: &[Case] = &[
     Case { row: ("PATCH", "/api/v1/recipients/{id}"), path: "/api/v1/recipients/ann", headers: JSON, body: r#"{"name": "Annika"}"#, verb: "recipient.put", status: 200 },
     Case { row: ("DELETE", "/api/v1/recipients/{id}"), path: "/api/v1/recipients/ann", headers: &[], body: "", verb: "recipient.delete", status: 204 },
     Case { row: ("POST", "/api/v1/recipients/{id}:erase"), path: "/api/v1/recipients/ann:erase", headers: &[], body: "", verb: "recipient.erase", status: 200 },
+    Case { row: ("POST", "/api/v1/recipients/{id}:page-link"), path: "/api/v1/recipients/bo:page-link", headers: &[], body: "", verb: "recipient.page-link", status: 200 },
     Case { row: ("GET", "/api/v1/recipients/{id}/export"), path: "/api/v1/recipients/ann/export", headers: &[], body: "", verb: "recipient.export", status: 200 },
     Case { row: ("POST", "/api/v1/recipients:import"), path: "/api/v1/recipients:import", headers: CSV, body: "id,name\ned,Ed\n", verb: "recipients.import", status: 200 },
     Case { row: ("GET", "/api/v1/recipients:export"), path: "/api/v1/recipients:export", headers: &[], body: "", verb: "recipients.export", status: 200 },
+    Case { row: ("POST", "/api/v1/stops/{id}:confirm"), path: "/api/v1/stops/{stop}:confirm", headers: &[], body: "", verb: "stop.confirm", status: 204 },
+    Case { row: ("POST", "/api/v1/stops/{id}:dismiss"), path: "/api/v1/stops/{noise}:dismiss", headers: &[], body: "", verb: "stop.dismiss", status: 204 },
+    Case { row: ("POST", "/api/v1/group-requests/{id}:approve"), path: "/api/v1/group-requests/{wish}:approve", headers: &[], body: "", verb: "group.approve", status: 204 },
+    Case { row: ("POST", "/api/v1/group-requests/{id}:reject"), path: "/api/v1/group-requests/{dream}:reject", headers: &[], body: "", verb: "group.reject", status: 204 },
     Case { row: ("POST", "/api/v1/groups"), path: "/api/v1/groups", headers: JSON, body: r#"{"id": "night", "members": ["bo"]}"#, verb: "group.put", status: 201 },
     Case { row: ("PUT", "/api/v1/groups/{id}"), path: "/api/v1/groups/day", headers: JSON, body: r#"{"members": ["bo"]}"#, verb: "group.put", status: 200 },
     Case { row: ("DELETE", "/api/v1/groups/{id}"), path: "/api/v1/groups/day", headers: &[], body: "", verb: "group.delete", status: 204 },
@@ -59,6 +64,7 @@ const CASES: &[Case] = &[
     Case { row: ("POST", "/api/v1/attachments"), path: "/api/v1/attachments", headers: &[], body: "some octets", verb: "attachment.upload", status: 201 },
     Case { row: ("POST", "/api/v1/tokens"), path: "/api/v1/tokens", headers: JSON, body: r#"{"role": "viewer"}"#, verb: "token.create", status: 201 },
     Case { row: ("DELETE", "/api/v1/tokens/{id}"), path: "/api/v1/tokens/{token}", headers: &[], body: "", verb: "token.revoke", status: 204 },
+    Case { row: ("GET", "/api/v1/callback-secret"), path: "/api/v1/callback-secret", headers: &[], body: "", verb: "callback-secret.read", status: 200 },
     Case { row: ("GET", "/api/v1/audit"), path: "/api/v1/audit", headers: &[], body: "", verb: "audit.read", status: 200 },
     Case { row: ("POST", "/api/v1/accounts"), path: "/api/v1/accounts", headers: JSON, body: r#"{"id": "new", "balance": 5}"#, verb: "account.create", status: 201 },
     Case { row: ("POST", "/api/v1/accounts/{id}:topup"), path: "/api/v1/accounts/old:topup", headers: JSON, body: r#"{"amount": 5}"#, verb: "account.topup", status: 200 },
@@ -79,6 +85,12 @@ const WITHOUT: &[(&str, &str, &str)] = &[
     ("POST", "/login", "a test of its own"),
     ("POST", "/logout", "nobody is kept logged in, whatever happens to the trail"),
     ("POST", "/a/{token}", "a person's answer, which is on record itself; nobody with a token acts"),
+    ("POST", "/p/{token}", "tests of its own: answers are pages"),
+    (
+        "POST",
+        "/w/{token}",
+        "a device's report or a carrier's, which is on record itself; nobody with a token acts",
+    ),
     ("GET", "/cgi-bin/sendsms", "a platform's message, which is on record itself"),
     ("POST", "/cgi-bin/sendsms", "a platform's message, which is on record itself"),
     ("POST", "/api/v1/alerts:forecast", "nothing is stored or sent"),
@@ -127,15 +139,24 @@ impl Seeded {
         let observer = made(format!("/api/v1/alerts/{alert}/observers"), hook).await;
         let token = made("/api/v1/tokens".into(), json!({"role": "operator"})).await;
         made("/api/v1/groups".into(), json!({"id": "day"})).await;
+        made("/api/v1/groups".into(), json!({"id": "dusk"})).await;
         made("/api/v1/accounts".into(), json!({"id": "old", "balance": 100})).await;
         let peer = json!({"origin_host": "b.example", "realm": "example"});
         let peer = made("/api/v1/diameter-peers".into(), peer).await;
+        let stop = server.perhaps_stop("default", "+46701000091").await;
+        let noise = server.perhaps_stop("default", "+46701000092").await;
+        let wish = server.join_request("default", "day", "bo").await;
+        let dream = server.join_request("default", "dusk", "bo").await;
         let file = Connection::open(server.dir.path().join("campanile.db")).unwrap();
         let names = BTreeMap::from([
             ("{alert}", alert),
             ("{observer}", observer),
             ("{token}", token),
             ("{peer}", peer),
+            ("{stop}", stop),
+            ("{noise}", noise),
+            ("{wish}", wish),
+            ("{dream}", dream),
         ]);
         Seeded { server, file, names }
     }
@@ -164,6 +185,7 @@ impl Seeded {
             "SELECT * FROM memberships",
             "SELECT * FROM groups",
             "SELECT * FROM opt_outs",
+            "SELECT * FROM perhaps_stops",
             "SELECT * FROM tokens",
             "SELECT * FROM observers",
             "SELECT id, state, note FROM alerts",

@@ -96,7 +96,7 @@ const CACHE_FOR: Duration = Duration::from_secs(10);
 /// A body of more octets, or of unknown length, is watched for as long as it lasts.
 const LONG_OCTETS: u64 = 1 << 20;
 /// A first token that was printed is on record within so long.
-const PRINTED_WAIT: Duration = Duration::from_secs(1);
+const PRINTED_WAIT: Duration = Duration::from_secs(5);
 const PRINTED_POLL: Duration = Duration::from_millis(10);
 
 /// The caller of a request, identified by a valid token.

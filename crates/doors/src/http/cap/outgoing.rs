@@ -3,35 +3,61 @@
 use crate::http::alerts::view::headline;
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use cap::{
-    Category, Certainty, Circle, Info, MsgType, NamedValue, Resource, Scope, Severity, Status, Urgency,
+    Category, Certainty, Circle, Info, MsgType, NamedValue, Reference, Resource, ResponseType, Scope,
+    Severity, Status, Urgency,
 };
 use records::{
-    Alert, AlertRequest, AreaRequest, Attachment, ChannelTexts, Mode, Origin, Priority, Timestamp,
+    Alert, AlertId, AlertRequest, AreaRequest, Attachment, ChannelTexts, Mode, Origin, Priority, Timestamp,
 };
 
 /// The name of geocodes whose domain is unknown.
 const GEOCODE_NAME: &str = "geocode";
 
-/// The alert as a CAP 1.2 document: an alert that came as CAP from its original message, any other from its
-/// request.
-pub(crate) fn document(alert: &Alert) -> HttpResult<Vec<u8>> {
+/// The alert as a CAP 1.2 document: one that came as CAP as the message that came, mended where the schema
+/// wants it, any other made of its request. `earlier`: the alerts that [`follows`] names.
+pub(crate) fn document(alert: &Alert, earlier: &[Alert]) -> HttpResult<Vec<u8>> {
     if let Origin::Cap(original) = &alert.origin
         && let Ok(reading) = cap::read(original.as_bytes())
-        && let Ok(document) = cap::write(&reading.alert)
+        && let Some(received) = time(alert.created)
     {
-        return Ok(document);
+        return cap::write_mended(&reading.alert, received).map_err(unwritable);
     }
-    cap::write(&made(alert)).map_err(|error| {
-        HttpProblem::new(ProblemKind::WrongState, format!("this alert cannot be written as CAP 1.2: {error}"))
-    })
+    cap::write(&made(alert, earlier)).map_err(unwritable)
 }
 
-/// The same for other parts of the server.
+/// The Cancel of an alert of our own that its operator withdrew then: a message with an identifier of its own
+/// that refers to the alert as it went out (section 3.2.1, msgType and references).
+pub(crate) fn withdrawal(alert: &Alert, at: Timestamp) -> HttpResult<Vec<u8>> {
+    let mut message = made(alert, &[]);
+    message.references = vec![reference(alert)];
+    message.identifier = format!("{}-cancel", alert.id);
+    message.sent = time(at);
+    message.msg_type = Some(MsgType::Cancel);
+    let note = message.note.take().map(|note| format!("{note}; withdrawn by its sender"));
+    message.note = note.or_else(|| Some("withdrawn by its sender".to_owned()));
+    for info in &mut message.infos {
+        info.urgency = Urgency::Past;
+        info.response_types = Vec::new();
+    }
+    cap::write(&message).map_err(unwritable)
+}
+
+fn unwritable(error: cap::WriteError) -> HttpProblem {
+    HttpProblem::new(ProblemKind::WrongState, format!("this alert cannot be written as CAP 1.2: {error}"))
+}
+
+/// [`document`] for other parts of the server.
 ///
 /// # Errors
 /// In words: the alert cannot be written as CAP 1.2.
 pub fn cap_document(alert: &Alert) -> Result<Vec<u8>, String> {
-    document(alert).map_err(|problem| problem.detail().to_owned())
+    document(alert, &[]).map_err(|problem| problem.detail().to_owned())
+}
+
+/// The alerts that this one follows: those whose people its audience names.
+pub(crate) fn follows(alert: &Alert) -> Vec<AlertId> {
+    let named = alert.request.audience.iter().filter_map(|entry| entry.to.strip_prefix("alert:"));
+    named.filter_map(|rest| rest.split('/').next()?.parse().ok()).collect()
 }
 
 /// The CAP message of an alert, if it is public; alerts that did not come as CAP never are.
@@ -41,7 +67,7 @@ pub(crate) fn public(alert: &Alert) -> Option<cap::Alert> {
     (message.scope == Some(Scope::Public) && message.status == Some(Status::Actual)).then_some(message)
 }
 
-fn made(alert: &Alert) -> cap::Alert {
+fn made(alert: &Alert, earlier: &[Alert]) -> cap::Alert {
     let request = &alert.request;
     let drill = request.mode == Mode::Drill;
     let mut infos: Vec<Info> =
@@ -49,18 +75,46 @@ fn made(alert: &Alert) -> cap::Alert {
     if infos.is_empty() || request.text.is_some() {
         infos.insert(0, info(alert, None, &request.texts.default));
     }
+    // Section 3.2.1: a word after another one updates it, also the word that it is over; a Cancel is for who
+    // withdraws what was said in error.
+    let references: Vec<Reference> = earlier.iter().map(reference).collect();
+    if !references.is_empty() {
+        infos.iter_mut().filter(|info| says_over(info)).for_each(|info| {
+            info.response_types = vec![ResponseType::AllClear];
+            info.urgency = Urgency::Past;
+        });
+    }
     cap::Alert {
         identifier: alert.id.to_string(),
         sender: sender(request, &alert.account),
         sent: time(alert.created),
         status: Some(if drill { Status::Exercise } else { Status::Actual }),
-        msg_type: Some(MsgType::Alert),
+        msg_type: Some(if references.is_empty() { MsgType::Alert } else { MsgType::Update }),
+        references,
         scope: Some(Scope::Restricted),
         restriction: Some("the audience that the sender named".to_owned()),
         note: drill.then(|| "the recipients that the sender named".to_owned()),
         infos,
         ..cap::Alert::default()
     }
+}
+
+/// The key of an earlier alert as it went out.
+fn reference(earlier: &Alert) -> Reference {
+    let own = || Reference {
+        sender: sender(&earlier.request, &earlier.account),
+        identifier: earlier.id.to_string(),
+        sent: time(earlier.created),
+    };
+    let Origin::Cap(original) = &earlier.origin else { return own() };
+    let Ok(reading) = cap::read(original.as_bytes()) else { return own() };
+    let cap::Alert { sender, identifier, sent, .. } = reading.alert;
+    Reference { sender, identifier, sent: sent.or_else(|| time(earlier.created)) }
+}
+
+fn says_over(info: &Info) -> bool {
+    let words = cap::Words::of(&info.language);
+    info.headline.as_deref().is_some_and(|headline| words.say_over(headline))
 }
 
 /// Section 3.2.1: without spaces, commas, `<` and `&`.

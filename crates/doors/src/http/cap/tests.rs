@@ -1,3 +1,4 @@
+use super::incoming::CapSender;
 use crate::http::tests::*;
 use records::{EndpointNo, Role};
 
@@ -13,7 +14,7 @@ fn at(time: &str) -> i64 {
 }
 
 impl TestServer {
-    async fn cap(&self, query: &str, body: impl Into<reqwest::Body>) -> (StatusCode, Value) {
+    pub(super) async fn cap(&self, query: &str, body: impl Into<reqwest::Body>) -> (StatusCode, Value) {
         let request =
             self.call(Method::POST, &format!("{CAP}{query}")).header("content-type", "application/cap+xml");
         said(request.body(body)).await
@@ -31,7 +32,7 @@ impl TestServer {
 }
 
 /// A message with what the test does not speak of filled in.
-fn message(identifier: &str, status: &str, kind: &str, references: &str, infos: &str) -> String {
+pub(super) fn message(identifier: &str, status: &str, kind: &str, references: &str, infos: &str) -> String {
     let references =
         if references.is_empty() { String::new() } else { format!("<references>{references}</references>") };
     format!(
@@ -41,7 +42,7 @@ fn message(identifier: &str, status: &str, kind: &str, references: &str, infos: 
     )
 }
 
-fn info(headline: &str) -> String {
+pub(super) fn info(headline: &str) -> String {
     format!(
         "<info><language>en</language><category>Fire</category><event>Fire</event><urgency>Immediate</urgency><severity>Severe</severity>\
          <certainty>Observed</certainty><expires>2026-11-19T07:00:00+01:00</expires><headline>{headline}</headline></info>"
@@ -246,5 +247,33 @@ async fn our_own_alerts_are_written_as_cap_without_a_fault() {
     assert_eq!((reading.alert.identifier, reading.alert.infos.len()), (id, 2));
     assert_eq!(reading.alert.infos[0].description.as_deref(), Some("Leave now"));
     assert_eq!(reading.alert.infos[1].language, "sv");
+    server.close().await;
+}
+
+#[tokio::test]
+async fn an_alert_that_its_operator_cancels_goes_out_as_a_cancel_that_refers_to_it() {
+    let server = TestServer::open().await;
+    server.people().await;
+    let alert = json!({"headline": "Fire", "text": "Leave now", "audience": ["all"], "mode": "drill"});
+    let id = server.submit(alert).await;
+    let cap = async || {
+        let document = server.call(Method::GET, &format!("/api/v1/alerts/{id}/cap")).send().await.unwrap();
+        ::cap::read(&document.bytes().await.unwrap()).unwrap()
+    };
+    let told = cap().await.alert;
+    assert_eq!(told.msg_type, Some(::cap::MsgType::Alert));
+    server.clock.fetch_add(60_000_000, Ordering::Relaxed);
+    let (status, cancelled) = server.post(&format!("/api/v1/alerts/{id}:cancel"), json!({})).await;
+    assert_eq!(status, 200, "{cancelled}");
+    let reading = cap().await;
+    assert_eq!(reading.problems, []);
+    let withdrawal = reading.alert;
+    assert_eq!(withdrawal.msg_type, Some(::cap::MsgType::Cancel));
+    assert_eq!(withdrawal.status, Some(::cap::Status::Exercise));
+    assert_ne!(withdrawal.identifier, told.identifier);
+    assert!(withdrawal.sent.unwrap().utc_micros() >= told.sent.unwrap().utc_micros() + 60_000_000);
+    let expected = ::cap::Reference { sender: told.sender, identifier: told.identifier, sent: told.sent };
+    assert_eq!(withdrawal.references, [expected]);
+    assert_eq!(cap().await.alert.sent, withdrawal.sent, "the same message however often it is asked for");
     server.close().await;
 }

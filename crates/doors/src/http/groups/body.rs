@@ -3,7 +3,8 @@
 use crate::http::problem::Fields;
 use crate::http::request::fields::{Object, list, text};
 use crate::http::request::json::JsonNode;
-use records::{Group, Rule, Test};
+use channels::legible;
+use records::{Group, JoinRule, Rule, Test};
 use store::import::{
     ATTRIBUTE_NAME_OCTETS_MAX, ATTRIBUTE_OCTETS_MAX, ID_OCTETS_MAX, NAME_OCTETS_MAX, check_group,
 };
@@ -14,9 +15,16 @@ const LIST_MAX: usize = 200_000;
 /// Parts of one rule that are read at all.
 const RULE_PARTS_MAX: usize = 1_000;
 
+/// Whether people may join it by themselves, by their names.
+const JOIN_RULES: [(&str, JoinRule); 3] = [
+    (JoinRule::Open.name(), JoinRule::Open),
+    (JoinRule::Approval.name(), JoinRule::Approval),
+    (JoinRule::Closed.name(), JoinRule::Closed),
+];
+
 /// Reads a group. With `id` given (it is in the path) the body's may be absent.
 pub(crate) fn parse(node: JsonNode, id: Option<&str>, fields: &mut Fields) -> Option<Group> {
-    let mut object = Object::open(node, "", &["id", "name", "members", "groups", "rule"], fields)?;
+    let mut object = Object::open(node, "", &["id", "name", "members", "groups", "rule", "join"], fields)?;
     let own = object.text("id", ID_OCTETS_MAX, fields);
     match (&own, id) {
         (Some(own), Some(id)) if own != id => fields.push("id", "is not the id in the path"),
@@ -25,10 +33,11 @@ pub(crate) fn parse(node: JsonNode, id: Option<&str>, fields: &mut Fields) -> Op
     }
     let mut parts = RULE_PARTS_MAX;
     let group = Group {
-        id: id.map(str::to_owned).or(own)?,
+        id: legible::name(&id.map(str::to_owned).or(own)?).into_owned(),
         name: object.text("name", NAME_OCTETS_MAX, fields).unwrap_or_default(),
         members: object.texts("members", LIST_MAX, ID_OCTETS_MAX, fields),
-        groups: object.texts("groups", LIST_MAX, ID_OCTETS_MAX, fields),
+        groups: named(object.texts("groups", LIST_MAX, ID_OCTETS_MAX, fields)),
+        join: object.word("join", &JOIN_RULES, fields).unwrap_or_default(),
         rule: object.take("rule").and_then(|node| rule(node, "rule", RULE_DEPTH_MAX, &mut parts, fields)),
     };
     if fields.is_empty()
@@ -37,6 +46,11 @@ pub(crate) fn parse(node: JsonNode, id: Option<&str>, fields: &mut Fields) -> Op
         faults.into_iter().for_each(|fault| fields.push(fault.field, fault.reason));
     }
     Some(group)
+}
+
+/// Names of groups in the form that they are found by.
+fn named(names: Vec<String>) -> Vec<String> {
+    names.into_iter().map(|name| legible::name(&name).into_owned()).collect()
 }
 
 const RULE_MEMBERS: [&str; 10] =

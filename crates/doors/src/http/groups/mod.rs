@@ -9,7 +9,7 @@ use crate::http::auth::Caller;
 use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::recipients::encoded;
 use crate::http::request::json::JsonNode;
-use crate::http::request::query::{Captured, Query, check_if_match, cursor, etag};
+use crate::http::request::query::{Captured, Query, check_preconditions, cursor, etag};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::LOCATION;
@@ -56,7 +56,7 @@ fn read(node: JsonNode, id: Option<&str>) -> HttpResult<Group> {
 async fn put(app: &App, caller: &Caller, headers: &HeaderMap, group: Group) -> HttpResult<Response> {
     let _held = app.hold(caller.account(), &format!("group {}", group.id)).await;
     let found = app.store.group(caller.account(), &group.id).await?;
-    check_if_match(headers, found.as_ref().map(|(_, version)| *version))?;
+    check_preconditions(headers, found.as_ref().map(|(_, version)| *version))?;
     let putting = app.store.put_group(caller.account(), group.clone());
     let version = app.noted(app.act(caller, "group.put", &group.id, ""), putting).await?;
     let mut response = ([etag(version)], Json(&group)).into_response();
@@ -99,7 +99,7 @@ async fn remove(
 ) -> HttpResult<StatusCode> {
     let _held = app.hold(caller.account(), &format!("group {id}")).await;
     let (_, version) = app.store.group(caller.account(), &id).await?.ok_or_else(missing)?;
-    check_if_match(&headers, Some(version))?;
+    check_preconditions(&headers, Some(version))?;
     let deleting = app.store.delete_group(caller.account(), &id);
     if !app.noted(app.act(&caller, "group.delete", &id, ""), deleting).await? {
         return Err(missing());

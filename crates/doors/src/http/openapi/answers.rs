@@ -68,7 +68,7 @@ fn problem(row: &Operation, status: u16) -> Value {
     let headers = match status {
         401 => json!({"WWW-Authenticate": of(json!({"type": "string"}), "The scheme: Bearer.")}),
         405 => json!({"Allow": of(json!({"type": "string"}), "The methods of this path.")}),
-        429 | 503 if !(row.is_for_people && row.path.starts_with("/a/")) => {
+        429 | 503 if !(row.is_for_people && ["/a/", "/p/"].iter().any(|page| row.path.starts_with(page))) => {
             json!({"Retry-After": of(json!({"type": "integer", "minimum": 1}), "Seconds.")})
         }
         _ => return out,

@@ -200,6 +200,10 @@ fn parameters_of(row: &Operation, types: &Map<String, Value>) -> Vec<Value> {
     }
     if matches!(row.versions, Versions::Checks | Versions::ShowsAndChecks) {
         out.push(parameter("If-Match", "header", row, types));
+        out.push(parameter("If-None-Match", "header", row, types));
+    }
+    if matches!(row.gives, Gives::Media(&["text/event-stream"])) {
+        out.push(parameter("Last-Event-ID", "header", row, types));
     }
     out
 }
@@ -247,6 +251,8 @@ fn media(types: &[&str]) -> Value {
     let schema = |name: &str| match name {
         FORM => json!({"type": "object", "additionalProperties": {"type": "string"}}),
         "text/html" | "text/plain" => json!({"type": "string"}),
+        // Beside a form: of whatever members the far end has.
+        "application/json" => json!({"type": "object"}),
         // A schema here would be that of an event to some, of the whole stream to others.
         "text/event-stream" => json!({}),
         xml if xml.ends_with("xml") => json!({"type": "string"}),

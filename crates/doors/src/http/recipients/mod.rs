@@ -5,19 +5,21 @@
 //! ([`person`]).
 
 mod person;
+mod stops;
 pub(crate) mod stream;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::person::ERASED;
 use crate::http::app::App;
 use crate::http::auth::Caller;
 use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::body::off_thread;
 use crate::http::request::json::{self, JsonNode};
-use crate::http::request::query::{Captured, Query, check_if_match, cursor, etag};
+use crate::http::request::query::{Captured, Query, check_preconditions, cursor, etag};
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::{IF_MATCH, LOCATION};
+use axum::http::header::{IF_MATCH, IF_NONE_MATCH, LOCATION};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -27,8 +29,8 @@ use records::Recipient;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
+use store::Act;
 use store::import::{from_json, to_json};
-use store::{Act, SharedStore};
 
 /// Recipients in one body; `:import` takes any number.
 pub(crate) const MANY_MAX: usize = 10_000;
@@ -55,9 +57,10 @@ async fn create(
     body: Body,
 ) -> HttpResult<Response> {
     match app.json(&headers, body).await? {
-        JsonNode::List(_) if headers.contains_key(IF_MATCH) => {
+        JsonNode::List(_) if headers.contains_key(IF_MATCH) || headers.contains_key(IF_NONE_MATCH) => {
+            let header = if headers.contains_key(IF_MATCH) { "If-Match" } else { "If-None-Match" };
             let reason = "goes with one recipient, not with a list";
-            Err(HttpProblem::field(ProblemKind::BadHeader, "If-Match", reason))
+            Err(HttpProblem::field(ProblemKind::BadHeader, header, reason))
         }
         JsonNode::List(items) => {
             let defaults = app.defaults.load_full();
@@ -68,7 +71,7 @@ async fn create(
             let recipient = read(node, None, &app.defaults.load())?;
             let _held = app.hold(caller.account(), &recipient.id).await;
             let found = app.store.recipient(caller.account(), &recipient.id).await?;
-            check_if_match(&headers, found.as_ref().map(|(_, version)| *version))?;
+            check_preconditions(&headers, found.as_ref().map(|(_, version)| *version))?;
             put(&app, &caller, recipient, found.is_none()).await
         }
     }
@@ -127,10 +130,12 @@ fn read(mut node: JsonNode, id: Option<&str>, defaults: &Defaults) -> HttpResult
     })
 }
 
-async fn put_many(app: &App, caller: &Caller, recipients: Vec<Recipient>) -> HttpResult<Response> {
+async fn put_many(app: &App, caller: &Caller, mut recipients: Vec<Recipient>) -> HttpResult<Response> {
+    let stops = stops::taken(&mut recipients);
     let mut ids: Vec<String> = recipients.iter().map(|recipient| recipient.id.clone()).collect();
     let act = app.act(caller, "recipients.put", &format!("{} recipients", ids.len()), "");
-    let versions = app.noted(act, app.store.put_recipients(caller.account(), recipients)).await?;
+    let putting = stored(app, caller, recipients, stops);
+    let versions = app.noted(act, putting).await?;
     let items: Vec<Value> = ids
         .drain(..)
         .zip(versions)
@@ -139,12 +144,25 @@ async fn put_many(app: &App, caller: &Caller, recipients: Vec<Recipient>) -> Htt
     Ok(Json(json!({"items": items})).into_response())
 }
 
+/// Writes people; their stops come first, so that no crash loses one.
+async fn stored(
+    app: &App,
+    caller: &Caller,
+    recipients: Vec<Recipient>,
+    stops: stops::Stops,
+) -> HttpResult<Vec<u64>> {
+    engine::Stops::of(&app.engine).opt_out(caller.account(), stops).await?;
+    Ok(app.store.put_recipients(caller.account(), recipients).await?)
+}
+
 /// Writes one and shows it.
-async fn put(app: &App, caller: &Caller, recipient: Recipient, new: bool) -> HttpResult<Response> {
+async fn put(app: &App, caller: &Caller, mut recipient: Recipient, new: bool) -> HttpResult<Response> {
     let act = about(app, caller, "recipient.put", &recipient.id);
-    let putting = app.store.put_recipients(caller.account(), vec![recipient.clone()]);
+    let stops = stops::taken(std::slice::from_mut(&mut recipient));
+    let putting = stored(app, caller, vec![recipient.clone()], stops);
     let versions = app.noted(act, putting).await?;
     let version = versions.first().copied().unwrap_or_default();
+    stops::mark(app, caller.account(), std::slice::from_mut(&mut recipient)).await?;
     let mut response = shown(&recipient, version);
     if new {
         *response.status_mut() = StatusCode::CREATED;
@@ -178,12 +196,10 @@ pub(crate) fn encoded(id: &str) -> String {
     out
 }
 
-async fn show(
-    State(store): State<SharedStore>,
-    caller: Caller,
-    Captured(id): Captured,
-) -> HttpResult<Response> {
-    let (recipient, version) = store.recipient(caller.account(), &id).await?.ok_or_else(missing)?;
+async fn show(State(app): State<App>, caller: Caller, Captured(id): Captured) -> HttpResult<Response> {
+    let found = app.store.recipient(caller.account(), &id).await?;
+    let (mut recipient, version) = found.ok_or_else(missing)?;
+    stops::mark(&app, caller.account(), std::slice::from_mut(&mut recipient)).await?;
     Ok(shown(&recipient, version))
 }
 
@@ -202,7 +218,7 @@ async fn replace(
     let recipient = read(node, Some(&id), &app.defaults.load())?;
     let _held = app.hold(caller.account(), &id).await;
     let found = app.store.recipient(caller.account(), &id).await?;
-    check_if_match(&headers, found.as_ref().map(|(_, version)| *version))?;
+    check_preconditions(&headers, found.as_ref().map(|(_, version)| *version))?;
     put(&app, &caller, recipient, found.is_none()).await
 }
 
@@ -228,7 +244,7 @@ async fn change(
     };
     let _held = app.hold(caller.account(), &id).await;
     let (recipient, version) = app.store.recipient(caller.account(), &id).await?.ok_or_else(missing)?;
-    check_if_match(&headers, Some(version))?;
+    check_preconditions(&headers, Some(version))?;
     let mut node = json::tree_of(&to_json(&recipient))?;
     node.merge(patch);
     put(&app, &caller, read(node, Some(&id), &defaults)?, false).await
@@ -242,7 +258,7 @@ async fn remove(
 ) -> HttpResult<StatusCode> {
     let _held = app.hold(caller.account(), &id).await;
     let (_, version) = app.store.recipient(caller.account(), &id).await?.ok_or_else(missing)?;
-    check_if_match(&headers, Some(version))?;
+    check_preconditions(&headers, Some(version))?;
     let deleting = app.store.delete_recipient(caller.account(), &id);
     if !app.noted(about(&app, &caller, "recipient.delete", &id), deleting).await? {
         return Err(missing());
@@ -250,7 +266,7 @@ async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn list(State(store): State<SharedStore>, caller: Caller, uri: Uri) -> HttpResult<Json<Value>> {
+async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> HttpResult<Json<Value>> {
     let query = Query::read(&uri, &["filter", "cursor", "limit"])?;
     let limit = query.limit()?;
     let filters: Vec<Filter> = query.all("filter").take(FILTERS_MAX).map(Filter::new).collect();
@@ -258,7 +274,7 @@ async fn list(State(store): State<SharedStore>, caller: Caller, uri: Uri) -> Htt
     let mut items: Vec<Recipient> = Vec::new();
     let mut seen = 0;
     let next = loop {
-        let slice = store.recipients_after(caller.account(), &after, limit).await?;
+        let slice = app.store.recipients_after(caller.account(), &after, limit).await?;
         seen += slice.len();
         let ended = slice.len() < limit;
         for recipient in slice {
@@ -277,6 +293,7 @@ async fn list(State(store): State<SharedStore>, caller: Caller, uri: Uri) -> Htt
             break None;
         }
     };
+    stops::mark(&app, caller.account(), &mut items).await?;
     Ok(Json(json!({"items": items.iter().map(to_json).collect::<Vec<_>>(), "next": next})))
 }
 
@@ -306,7 +323,10 @@ impl Filter {
         match field {
             "id" => recipient.id == value,
             "name" => recipient.name == value,
-            "group" => recipient.groups.iter().any(|group| group == value),
+            "group" => {
+                let wanted = channels::legible::name(value);
+                recipient.groups.iter().any(|group| channels::legible::name(group) == wanted)
+            }
             "channel" => recipient.devices.iter().any(|device| channels::name(device.channel) == value),
             "address" => recipient.devices.iter().any(|device| device.address == value),
             "language" => recipient.language.as_deref().is_some_and(|tag| tag.eq_ignore_ascii_case(value)),

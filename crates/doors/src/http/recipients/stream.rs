@@ -1,5 +1,6 @@
 //! People in streams: imported from a file of any size in bounded memory, exported likewise.
 
+use super::stops::{self, Stops};
 use crate::http::app::App;
 use crate::http::auth::Caller;
 use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
@@ -14,7 +15,7 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
-use records::{ChannelNumber, Recipient};
+use records::{ChannelNumber, Preference, Recipient};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io;
@@ -26,6 +27,8 @@ use tokio::io::AsyncBufReadExt;
 pub(crate) const IMPORTS_MAX: usize = 4;
 /// Problems listed; more are counted.
 const PROBLEMS_MAX: usize = 1_000;
+/// Devices of one import that are opted out.
+const STOPS_MAX: usize = 2_000_000;
 /// Rows staged in one call.
 const STAGE_ROWS: usize = 2_000;
 /// Recipients read for one piece of an export.
@@ -96,6 +99,8 @@ struct RecipientImport<'a> {
     reader: Option<ImportReader>,
     on_problem: ProblemPolicy,
     rows: Vec<Recipient>,
+    /// What its rows say of stops; noted before they are published.
+    stops: Stops,
     problems: Vec<RowProblem>,
     problem_count: u64,
     /// Rows staged.
@@ -121,6 +126,7 @@ impl<'a> RecipientImport<'a> {
             reader: Some(reader),
             on_problem,
             rows,
+            stops: Stops::new(),
             problems,
             problem_count: 0,
             staged: 0,
@@ -163,9 +169,17 @@ impl<'a> RecipientImport<'a> {
         self.reader = Some(reader);
         for row in out {
             match row {
-                Ok(recipient) => self.rows.push(recipient),
+                Ok(mut recipient) => {
+                    self.stops.extend(stops::taken(std::slice::from_mut(&mut recipient)));
+                    self.rows.push(recipient);
+                }
                 Err(problem) => self.note(problem),
             }
+        }
+        if self.stops.len() > STOPS_MAX {
+            let reason =
+                format!("says of more than {STOPS_MAX} devices that they are opted out: import it in pieces");
+            return Err(HttpProblem::field(ProblemKind::InvalidFields, "opted_out", reason));
         }
         // The rows of a file that will be rejected need not be kept; its problems are still reported.
         if self.on_problem == ProblemPolicy::Reject && self.problem_count > 0 {
@@ -200,12 +214,17 @@ impl<'a> RecipientImport<'a> {
                 self.app.store.stage(self.import.no, rows).await?;
             }
             let act = self.app.act(self.caller, "recipients.import", "", &detail);
-            self.app.noted(act, self.app.store.publish_import(self.import.no)).await
+            let stops = std::mem::take(&mut self.stops);
+            let publishing = async {
+                engine::Stops::of(&self.app.engine).opt_out(self.caller.account(), stops).await?;
+                Ok::<_, HttpProblem>(self.app.store.publish_import(self.import.no).await?)
+            };
+            self.app.noted(act, publishing).await
         };
         match published.await {
             Ok(imported) => {
                 self.import.ended = true;
-                Ok(Json(self.view(imported)).into_response())
+                Ok(Json(self.taken(imported)).into_response())
             }
             Err(error) => {
                 self.abandon().await;
@@ -216,6 +235,16 @@ impl<'a> RecipientImport<'a> {
 
     fn view(&self, imported: u64) -> Value {
         json!({"imported": imported, "problems": self.problems, "problem_count": self.problem_count})
+    }
+
+    /// The same of a file that was taken, with what its importer should know beside the problems.
+    fn taken(&self, imported: u64) -> Value {
+        let mut view = self.view(imported);
+        let summary = self.reader.as_ref().map(ImportReader::summary).map(|summary| json!(summary));
+        if let (Value::Object(view), Some(Value::Object(summary))) = (&mut view, summary) {
+            view.extend(summary);
+        }
+        view
     }
 
     /// The problem document of a file that was rejected: its rows are fields, and listed as an import's
@@ -274,10 +303,14 @@ impl RecipientExport {
             return Some(Ok(head));
         }
         let after = self.after.take()?;
-        let slice = match self.app.store.recipients_after(self.caller.account(), &after, EXPORT_ROWS).await {
+        let account = self.caller.account();
+        let mut slice = match self.app.store.recipients_after(account, &after, EXPORT_ROWS).await {
             Ok(slice) => slice,
             Err(error) => return Some(Err(io::Error::other(error))),
         };
+        if let Err(error) = engine::Stops::of(&self.app.engine).mark_stops(account, &mut slice).await {
+            return Some(Err(io::Error::other(error.to_string())));
+        }
         let last = slice.last()?;
         self.after = Some(last.id.clone());
         let mut piece = String::new();
@@ -325,7 +358,7 @@ impl CsvColumns {
     fn header(&self) -> String {
         let fixed = ["id", "name", "language", "time_zone", "groups"].into_iter();
         let attributes = self.attributes.iter().map(String::as_str);
-        let fixed = fixed.chain(channels::names()).chain(["lat", "lon"]);
+        let fixed = fixed.chain(channels::names()).chain(["lat", "lon", "opted_out", "prefers"]);
         line(fixed.map(|name: &str| name).chain(attributes))
     }
 
@@ -345,6 +378,14 @@ impl CsvColumns {
         let place = recipient.position;
         cells.push(place.map(|place| place.lat.to_string()).unwrap_or_default());
         cells.push(place.map(|place| place.lon.to_string()).unwrap_or_default());
+        let out = recipient.devices.iter().filter(|device| device.opted_out);
+        let out = out.map(|device| format!("{}:{}", channels::name(device.channel), device.address));
+        cells.push(out.collect::<Vec<_>>().join(";"));
+        let prefers = recipient.prefers.map(|preference| match preference {
+            Preference::Text => "text",
+            Preference::Voice => "voice",
+        });
+        cells.push(prefers.unwrap_or_default().to_owned());
         cells.extend(
             self.attributes.iter().map(|name| recipient.attributes.get(name).cloned().unwrap_or_default()),
         );

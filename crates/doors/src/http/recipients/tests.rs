@@ -75,7 +75,7 @@ async fn of_two_writers_with_one_version_one_wins() {
 async fn wrong_people_are_refused_with_every_field() {
     let server = TestServer::open().await;
     let (status, problem) = server
-        .post(PEOPLE, json!([ann(), {"id": "b", "nam": "B", "lat": 91, "lon": 0}, {"devices": [{"channel": "pager", "address": "1"}]}, ann()]))
+        .post(PEOPLE, json!([ann(), {"id": "b", "nam": "B", "lat": 91, "lon": 0}, {"devices": [{"channel": "fax", "address": "1"}]}, ann()]))
         .await;
     assert_eq!((status.as_u16(), slug(&problem)), (422, "invalid-fields"), "{problem}");
     assert!(reason(&problem, "[1].nam").contains("did you mean name?"), "{problem}");
@@ -210,9 +210,12 @@ async fn a_large_import_is_streamed_and_exported_again() {
     let csv = export("text/csv").await;
     assert_eq!(csv.lines().count(), ROWS + 1);
     let columns = channels::names().collect::<Vec<_>>().join(",");
-    assert!(csv.starts_with(&format!("id,name,language,time_zone,groups,{columns},lat,lon,note\r\n")));
-    // An sms device, and nothing in the columns behind it: the other channels, lat and lon.
-    let empty = ",".repeat(channels::COUNT + 2);
+    assert!(csv.starts_with(&format!(
+        "id,name,language,time_zone,groups,{columns},lat,lon,opted_out,prefers,note\r\n"
+    )));
+    // An sms device, and nothing in the columns behind it: the other channels, lat, lon, opted_out and
+    // prefers.
+    let empty = ",".repeat(channels::COUNT + 4);
     assert!(
         csv.ends_with(&format!("p011999,Person 11999,,,,+46700011999{empty}\"a,11999\"\r\n")),
         "{}",
@@ -230,7 +233,7 @@ async fn a_large_import_is_streamed_and_exported_again() {
 #[tokio::test]
 async fn groups_have_members_groups_rules_and_versions() {
     let server = TestServer::open().await;
-    let group = json!({"id": "upstairs", "name": "Upstairs", "members": ["ann"], "groups": [], "rule": {"all": [{"attribute": "floor", "at_least": 2}]}});
+    let group = json!({"id": "upstairs", "name": "Upstairs", "members": ["ann"], "groups": [], "rule": {"all": [{"attribute": "floor", "at_least": 2}]}, "join": "open"});
     let made = server.call(Method::POST, "/api/v1/groups").json(&group).send().await.unwrap();
     assert_eq!(made.status(), 201);
     let tag = made.headers()["etag"].to_str().unwrap().to_owned();
@@ -317,6 +320,47 @@ async fn an_export_as_csv_holds_no_formula_and_comes_back_as_it_was() {
 }
 
 #[tokio::test]
+async fn a_profile_and_a_preference_are_shown_changed_taken_away_and_exported() {
+    let server = TestServer::open().await;
+    let profile = json!({"length": 20, "letters": "ascii", "links": false});
+    let device = json!({"channel": "sms", "address": "+46701000001", "profile": profile});
+    let ann = json!({"id": "ann", "prefers": "voice", "devices": [device]});
+    let (status, shown) = server.post(PEOPLE, ann).await;
+    assert_eq!((status.as_u16(), &shown["prefers"]), (201, &json!("voice")), "{shown}");
+    assert_eq!(shown["devices"][0]["profile"], profile);
+    let path = format!("{PEOPLE}/ann");
+    let patch = |patch: serde_json::Value| {
+        let call = server.call(Method::PATCH, &path).header("content-type", "application/merge-patch+json");
+        said(call.body(patch.to_string()))
+    };
+    let (status, problem) =
+        patch(json!({"devices": [{"channel": "sms", "address": "+46701000001", "profile": {"length": 0}}]}))
+            .await;
+    assert_eq!(status.as_u16(), 422);
+    assert!(problem.to_string().contains("devices[0].profile.length"), "{problem}");
+    assert!(problem.to_string().contains("is 1 to 10000, not 0"), "{problem}");
+
+    let export = async |accept: &'static str| {
+        let call = server.call(Method::GET, &format!("{PEOPLE}:export")).header("accept", accept);
+        call.send().await.unwrap().text().await.unwrap()
+    };
+    let (lines, csv) = (export("application/x-ndjson").await, export("text/csv").await);
+    let before = server.get(&path).await.1;
+    for (kind, file) in [("text/csv", csv), ("application/x-ndjson", lines)] {
+        assert_eq!(said(server.call(Method::DELETE, &path)).await.0, 204);
+        let (status, done) = import(&server, "", kind, file).await;
+        assert_eq!((status.as_u16(), &done["imported"]), (200, &json!(1)), "{done}");
+        let after = server.get(&path).await.1;
+        assert_eq!(after["prefers"], "voice", "{kind}");
+        // A table has no column for what one device can show.
+        assert!(kind == "text/csv" || after == before, "{after}");
+    }
+    let (status, shown) = patch(json!({"prefers": null})).await;
+    assert_eq!((status.as_u16(), shown.get("prefers")), (200, None), "{shown}");
+    server.close().await;
+}
+
+#[tokio::test]
 async fn a_person_is_erased_and_exported_by_who_may_change_people() {
     let server = TestServer::open().await;
     server.people().await;
@@ -342,9 +386,55 @@ async fn a_person_is_erased_and_exported_by_who_may_change_people() {
     assert!(!trail.to_string().contains("\"ann\""), "{trail}");
     let (status, problem) = said(server.call(Method::POST, &format!("{PEOPLE}/bo:forget"))).await;
     assert_eq!(status, 404);
-    assert!(problem["detail"].as_str().unwrap().contains("known is erase"), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("known are erase, page-link"), "{problem}");
     let response = server.call(Method::POST, &format!("{PEOPLE}/bo")).send().await.unwrap();
     assert_eq!(response.status(), 405);
     assert_eq!(response.headers()["allow"], "DELETE, GET, HEAD, PATCH, PUT");
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_stop_is_shown_exported_and_imported_and_only_the_person_takes_it_back() {
+    let server = TestServer::open().await;
+    let ann = json!({"id": "ann", "name": "Ann", "devices": [{"channel": "sms", "address": "+46701740001"}]});
+    let bo = json!({"id": "bo", "sms": "+46701740002"});
+    assert_eq!(server.post(PEOPLE, json!([ann, bo])).await.0, 200);
+    server.store.set_opt_out("default", channels::SMS, "46701740001", true, NOW).await.unwrap();
+    let marks =
+        async |id: &str| server.get(&format!("{PEOPLE}/{id}")).await.1["devices"][0]["opted_out"].clone();
+    assert_eq!((marks("ann").await, marks("bo").await), (json!(true), json!(false)));
+    let (_, list) = server.get(PEOPLE).await;
+    assert_eq!(list["items"][0]["devices"][0]["opted_out"], true, "{list}");
+
+    // Whoever writes the person without the mark takes nothing back.
+    let put = server.call(Method::PUT, &format!("{PEOPLE}/ann")).json(&ann);
+    let (status, shown) = said(put).await;
+    assert_eq!((status.as_u16(), &shown["devices"][0]["opted_out"]), (200, &json!(true)), "{shown}");
+
+    let export = server.call(Method::GET, "/api/v1/recipients:export").header("accept", "text/csv");
+    let csv = export.send().await.unwrap().text().await.unwrap();
+    assert!(csv.contains("sms:+46701740001"), "{csv}");
+    let elsewhere = TestServer::open().await;
+    for (file, expected) in
+        [(csv.as_str(), [true, false]), ("id,sms,opted_out\nbo,0046701740002,yes\n", [true, true])]
+    {
+        let import =
+            elsewhere.call(Method::POST, "/api/v1/recipients:import").header("content-type", "text/csv");
+        let (status, said) = said(import.body(file.to_owned())).await;
+        assert_eq!(status, 200, "{said}");
+        for (id, mark) in ["ann", "bo"].into_iter().zip(expected) {
+            let (_, shown) = elsewhere.get(&format!("{PEOPLE}/{id}")).await;
+            assert_eq!(shown["devices"][0]["opted_out"], mark, "{shown}");
+        }
+    }
+    let wrong = elsewhere.call(Method::POST, "/api/v1/recipients:import").header("content-type", "text/csv");
+    let (status, problem) = said(wrong.body("id,sms,opted_out\nbo,+46701740002,+46701740009\n")).await;
+    assert!(status == 422 && problem.to_string().contains("is no address of this row"), "{problem}");
+
+    // What they say is in one place: a START takes back what a file brought.
+    elsewhere.store.set_opt_out("default", channels::SMS, "+46701740002", false, NOW).await.unwrap();
+    let (_, shown) = elsewhere.get(&format!("{PEOPLE}/bo")).await;
+    assert_eq!(shown["devices"][0]["opted_out"], false, "{shown}");
+    elsewhere.close().await;
     server.close().await;
 }

@@ -3,7 +3,7 @@
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::fields::nearest;
 use axum::extract::{FromRequestParts, Path};
-use axum::http::header::{ETAG, IF_MATCH};
+use axum::http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use base64::Engine as _;
@@ -117,33 +117,54 @@ pub(crate) fn etag(version: u64) -> (HeaderName, HeaderValue) {
     (ETAG, value.unwrap_or(HeaderValue::from_static("\"\"")))
 }
 
-/// Compares If-Match (RFC 9110, section 13.1.1) with the current version.
-pub(crate) fn check_if_match(headers: &HeaderMap, version: Option<u64>) -> HttpResult<()> {
-    let mut lines = headers.get_all(IF_MATCH).iter().peekable();
-    if lines.peek().is_none() {
-        return Ok(());
+/// Compares If-Match, then If-None-Match (RFC 9110, sections 13.1.1, 13.1.2 and 13.2.2) with the current
+/// version of what is to be changed; nothing: it is not there.
+pub(crate) fn check_preconditions(headers: &HeaderMap, version: Option<u64>) -> HttpResult<()> {
+    if names(headers, IF_MATCH, "If-Match", version)? == Some(false) {
+        let detail = match version {
+            Some(version) => {
+                format!("If-Match names another version; the current version is \"{version}\"")
+            }
+            None => "If-Match names a version, but nothing exists here".to_owned(),
+        };
+        return Err(changed(detail, version));
     }
-    let mut fits = false;
-    for line in lines {
-        let tags = line.to_str().ok().and_then(entity_tags).ok_or_else(|| {
-            let reason = "is neither * nor a list of ETags, which stand in quotes";
-            HttpProblem::field(ProblemKind::BadHeader, "If-Match", reason)
-        })?;
-        fits |= version
-            .is_some_and(|version| tags.iter().any(|tag| *tag == "*" || *tag == format!("\"{version}\"")));
+    if names(headers, IF_NONE_MATCH, "If-None-Match", version)? == Some(true) {
+        let version_now = version.unwrap_or_default();
+        let detail = format!(
+            "If-None-Match allows no change of what exists, and it exists: the current version is \"{version_now}\""
+        );
+        return Err(changed(detail, version));
     }
-    if fits {
-        return Ok(());
-    }
-    let detail = match version {
-        Some(version) => format!("If-Match names another version; the current version is \"{version}\""),
-        None => "If-Match names a version, but nothing exists here".to_owned(),
-    };
+    Ok(())
+}
+
+fn changed(detail: String, version: Option<u64>) -> HttpProblem {
     let problem = HttpProblem::new(ProblemKind::VersionChanged, detail);
-    Err(match version.map(etag) {
+    match version.map(etag) {
         Some((name, value)) => problem.with_header(name, value),
         None => problem,
-    })
+    }
+}
+
+/// Whether a header of entity tags names the version; nothing without the header.
+fn names(
+    headers: &HeaderMap,
+    header: HeaderName,
+    shown: &'static str,
+    version: Option<u64>,
+) -> HttpResult<Option<bool>> {
+    let mut found = None;
+    for line in headers.get_all(header) {
+        let tags = line.to_str().ok().and_then(entity_tags).ok_or_else(|| {
+            let reason = "is neither * nor a list of ETags, which stand in quotes";
+            HttpProblem::field(ProblemKind::BadHeader, shown, reason)
+        })?;
+        let is_it = version
+            .is_some_and(|version| tags.iter().any(|tag| *tag == "*" || *tag == format!("\"{version}\"")));
+        found = Some(found.unwrap_or(false) || is_it);
+    }
+    Ok(found)
 }
 
 /// The entity tags of a line (RFC 9110, section 8.8.3), with their quotes; or `*` alone.

@@ -120,7 +120,7 @@ async fn another_door(server: &TestServer) -> HttpRunning {
         guessing: Arc::default(),
         policies: ReloadedPolicies { outbound: Arc::default(), ..server.policies.clone() },
         forget_elsewhere: None,
-        audit_key: store::AuditKey([7; 32]),
+        secrets: secrets(),
         reload: None,
         ledger: None,
         metrics: None,

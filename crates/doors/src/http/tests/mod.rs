@@ -15,6 +15,12 @@ pub(crate) use std::sync::atomic::{AtomicI64, Ordering};
 
 /// 2026-11-18T06:26:40Z.
 pub(crate) const NOW: Timestamp = Timestamp(1_794_983_200_000_000);
+/// The secret of callbacks is the account's name.
+pub(crate) fn secrets() -> DoorSecrets {
+    let callbacks = Arc::new(|account: &str| Some(format!("whsec_{account}")));
+    DoorSecrets { audit: store::AuditKey(KEY), callbacks }
+}
+
 pub(crate) const KEY: [u8; LINK_KEY_OCTETS] = [9; LINK_KEY_OCTETS];
 
 /// A server with one open door.
@@ -22,6 +28,7 @@ pub(crate) struct TestServer {
     pub door: HttpRunning,
     pub engine: Engine,
     pub store: SharedStore,
+    pub bus: Arc<dyn bus::Bus>,
     pub links: Arc<AnswerLinks>,
     pub policies: ReloadedPolicies,
     pub guessing: Arc<GuessingGuard>,
@@ -59,6 +66,38 @@ impl TestServer {
         TestServer::opened(config, reload, pages_max, false).await
     }
 
+    /// Words of somebody that are perhaps a stop; their number.
+    pub async fn perhaps_stop(&self, account: &str, address: &str) -> String {
+        let perhaps = store::PerhapsStop {
+            no: 0,
+            channel: channels::SMS,
+            address: address.to_owned(),
+            sender: "71700".to_owned(),
+            text: format!("do stop this, of {account}"),
+            at: NOW,
+        };
+        self.store.note_perhaps_stop(account, perhaps).await.unwrap();
+        let listed = self.store.perhaps_stops(account, 0, 10_000).await.unwrap();
+        listed.last().unwrap().no.to_string()
+    }
+
+    /// Somebody asks to join a group from their telephone; the request's id.
+    pub async fn join_request(&self, account: &str, group: &str, recipient: &str) -> String {
+        let request = engine::JoinRequest {
+            account: account.to_owned(),
+            group: group.to_owned(),
+            recipient: recipient.to_owned(),
+            at: NOW,
+            channel: channels::SMS.0,
+            address: format!("+46701000001 of {account}"),
+            ours: "71700".to_owned(),
+            route: String::new(),
+            is_drill: false,
+        };
+        engine::Joining::of(&self.engine).note(&request).await.unwrap();
+        request.id()
+    }
+
     /// With accounts and money.
     pub async fn with_ledger(reload: Reload) -> TestServer {
         let config = HttpConfig::plain(([127, 0, 0, 1], 0).into(), None);
@@ -87,7 +126,7 @@ impl TestServer {
         let now = Arc::new(AtomicI64::new(NOW.0));
         let ticking = now.clone();
         let clock: Clock = Arc::new(move || Timestamp(ticking.load(Ordering::Relaxed)));
-        let engine = engine_over(bus, &store, &links, &clock).await;
+        let engine = engine_over(bus.clone(), &store, &links, &clock).await;
         let AdminToken::Made(admin) = ensure_admin_token(&store, NOW, |_| Ok(())).await.unwrap() else {
             panic!("the first start makes a token");
         };
@@ -98,7 +137,7 @@ impl TestServer {
             store: store.clone(),
             media: store::media::Media::at(&dir.path().join("media")),
             clock,
-            audit_key: store::AuditKey(KEY),
+            secrets: secrets(),
             links: links.clone(),
             messages: Arc::new(engine.messages()),
             live_tokens: Arc::default(),
@@ -112,7 +151,7 @@ impl TestServer {
         };
         let door = serve(config, deps).await.unwrap();
         let client = Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-        TestServer { door, engine, store, links, policies, guessing, clock: now, admin, client, dir }
+        TestServer { door, engine, store, bus, links, policies, guessing, clock: now, admin, client, dir }
     }
 
     /// A request by the admin.

@@ -20,7 +20,11 @@ enum Thing {
     Alert,
     Observer,
     Recipient,
+    /// Words that are perhaps a stop.
+    Stop,
     Group,
+    /// A person's request to join a group.
+    Wish,
     Attachment,
     Token,
     /// The account itself, as its money is kept.
@@ -54,7 +58,7 @@ fn nothing(_: &str, _: u32) -> Sent {
 
 /// The case of an operation. One that is not here is a new one: say here how it is tried.
 fn case_of(row: &Operation) -> Case {
-    use Thing::{Alert, Attachment, Group, Money, Nobodys, Nothing, Observer, Recipient, Token};
+    use Thing::{Alert, Attachment, Group, Money, Nobodys, Nothing, Observer, Recipient, Stop, Token, Wish};
     let alert = |_: &str, n: u32| Sent::Json(json!({"text": n.to_string(), "audience": ["recipient:ann"]}));
     let person = |id: &str, _: u32| Sent::Json(json!({"id": id, "name": "Put"}));
     let renamed = |_: &str, _: u32| Sent::Json(json!({"name": "Put"}));
@@ -63,8 +67,8 @@ fn case_of(row: &Operation) -> Case {
         ("POST", "recipients") => case(Nothing, 201, |_, n| Sent::Json(json!({"id": format!("r{n}")}))),
         (
             "GET",
-            "recipients" | "recipients:export" | "groups" | "alerts" | "tokens" | "audit" | "audit:verify"
-            | "accounts",
+            "recipients" | "recipients:export" | "stops" | "group-requests" | "groups" | "alerts" | "tokens"
+            | "audit" | "audit:verify" | "accounts" | "callback-secret",
         )
         | ("GET", "tariffs" | "diameter-peers") => case(Nothing, 200, nothing),
         ("GET", "recipients/{id}") => case(Recipient, 200, nothing),
@@ -74,9 +78,12 @@ fn case_of(row: &Operation) -> Case {
         ("POST", "recipients/{id}:erase") | ("GET", "recipients/{id}/export") => {
             case(Recipient, 200, nothing)
         }
+        ("POST", "recipients/{id}:page-link") => case(Recipient, 200, nothing),
         ("POST", "recipients:import") => {
             case(Nothing, 200, |_, n| Sent::Raw("text/csv", format!("id,name\ni{n},Import\n")))
         }
+        ("POST", "stops/{id}:confirm" | "stops/{id}:dismiss") => case(Stop, 204, nothing),
+        ("POST", "group-requests/{id}:approve" | "group-requests/{id}:reject") => case(Wish, 204, nothing),
         ("POST", "groups") => case(Nothing, 201, |_, n| Sent::Json(json!({"id": format!("g{n}")}))),
         ("GET", "groups/{id}") => case(Group, 200, nothing),
         ("PUT", "groups/{id}") => Case { another: 201, ..case(Group, 200, renamed) },
@@ -171,9 +178,15 @@ impl Walls {
                 let person = json!({"id": format!("p{n}"), "name": format!("{n} of {}", ACCOUNTS[account])});
                 self.made(operator, "/api/v1/recipients", person).await
             }
+            Thing::Stop => self.server.perhaps_stop(ACCOUNTS[account], &format!("+4670{n:07}")).await,
             Thing::Group => {
                 let group = json!({"id": format!("q{n}"), "name": format!("{n} of {}", ACCOUNTS[account])});
                 self.made(operator, "/api/v1/groups", group).await
+            }
+            Thing::Wish => {
+                let group = json!({"id": format!("w{n}"), "join": "approval"});
+                let group = self.made(operator, "/api/v1/groups", group).await;
+                self.server.join_request(ACCOUNTS[account], &group, "ann").await
             }
             Thing::Attachment => {
                 let request = self.server.anon(Method::POST, "/api/v1/attachments").bearer_auth(maker);
@@ -298,7 +311,9 @@ async fn what_another_has_is_refused_in_the_words_for_what_nobody_has() {
 async fn lists_hold_what_is_the_accounts_own() {
     let walls = Walls::open().await;
     for account in 0..ACCOUNTS.len() {
-        for thing in [Thing::Observer, Thing::Recipient, Thing::Group, Thing::Attachment, Thing::Token] {
+        for thing in
+            [Thing::Observer, Thing::Recipient, Thing::Group, Thing::Wish, Thing::Attachment, Thing::Token]
+        {
             walls.thing(thing, account, maker(Role::Submit)).await;
         }
     }

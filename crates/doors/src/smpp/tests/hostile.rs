@@ -169,7 +169,7 @@ async fn pdus_out_of_place_are_refused_and_the_session_goes_on() {
 }
 
 #[tokio::test]
-async fn any_sequence_number_is_copied_and_one_repeated_while_it_waits_is_an_error() {
+async fn any_sequence_number_is_copied_and_one_repeated_while_it_waits_is_answered_twice() {
     let test_door = TestDoor::new().await;
     let mut raw = Raw::bound(test_door.address()).await;
     for sequence in [0, 0x7FFF_FFFE, 0x7FFF_FFFF, 1, 1, 0x8000_0000, 0xFFFF_FFFF] {
@@ -179,9 +179,10 @@ async fn any_sequence_number_is_copied_and_one_repeated_while_it_waits_is_an_err
     }
     test_door.memory.slow.store(true, Ordering::SeqCst);
     raw.send(&[pdu(&message(), 5), pdu(&message(), 5)].concat()).await;
-    assert_eq!(raw.heads().await, Some((Command::SUBMIT_SM_RESP, Status::RSYSERR, 5)));
     test_door.memory.become_durable();
-    assert_eq!(raw.heads().await, Some((Command::SUBMIT_SM_RESP, Status::ROK, 5)));
+    for _ in 0..2 {
+        assert_eq!(raw.heads().await, Some((Command::SUBMIT_SM_RESP, Status::ROK, 5)));
+    }
 }
 
 #[tokio::test]

@@ -182,6 +182,31 @@ async fn a_client_that_takes_nothing_is_not_hurried() {
 }
 
 #[tokio::test]
+async fn a_client_that_declines_receipts_gets_messages_from_people_meanwhile() {
+    let test_door = TestDoor::new().await;
+    let mut esme = test_door.bound(BindMode::Transceiver).await;
+    // For now, so that the session waits with receipts; and for good.
+    for status in [Status::RX_T_APPN, Status::RX_P_APPN] {
+        for id in 0..60 {
+            test_door.tell("client-a", &status_event(id)).await;
+        }
+        test_door.tell("client-a", &said("help")).await;
+        let heard = async {
+            loop {
+                let delivered = esme.delivered().await;
+                let is_receipt = delivered.esm_class == esm_class::RECEIPT;
+                esme.respond(delivered.sequence, if is_receipt { status } else { Status::ROK }).await;
+                if !is_receipt {
+                    return delivered.text();
+                }
+            }
+        };
+        let text = tokio::time::timeout(LONG, heard).await.expect("receipts do not hold it up");
+        assert_eq!(text, "help");
+    }
+}
+
+#[tokio::test]
 async fn all_sessions_of_a_client_share_what_there_is() {
     let test_door = TestDoor::of(SmppClient { window: 4, ..client_a() }).await;
     let mut sessions = [test_door.bound(BindMode::Receiver).await, test_door.bound(BindMode::Receiver).await];

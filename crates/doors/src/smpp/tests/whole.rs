@@ -51,6 +51,7 @@ async fn a_message_is_queried_replaced_and_taken_back_and_its_receipt_bears_its_
         numbers: Vec::new(),
         routes: Vec::new(),
         callback: None,
+        replies: false,
     };
     let clock: Clock = Arc::new(|| AT);
     let parts = Parts {

@@ -4,6 +4,7 @@
 //! searched for in the languages of their users; where none is found, the whole text is the answer.
 
 use super::cut;
+use super::phrases::{BEGINNINGS, FROM, OTHERS, SIGNATURES, WEEKDAYS, WROTE};
 use mail_parser::Message;
 use mail_parser::decoders::html::html_to_text;
 
@@ -11,6 +12,8 @@ use mail_parser::decoders::html::html_to_text;
 pub const ANSWER_OCTETS_MAX: usize = 4000;
 /// Only so much of a mail is looked at.
 const SEARCH_OCTETS_MAX: usize = 64 * 1024;
+/// Letters before the colon of a subject that replies: `Re`, `AW`, `Antw`, `回复`.
+const REPLY_CHARACTERS_MAX: usize = 6;
 /// Lines over which `On … wrote:` may be broken.
 const ATTRIBUTION_LINES_MAX: usize = 4;
 /// Of the headers Outlook quotes, so many in a row are recognised as such.
@@ -23,7 +26,22 @@ pub fn answer(message: &Message<'_>) -> String {
         None => message.body_text(0).unwrap_or_default().into_owned(),
     };
     let text = cut(text, SEARCH_OCTETS_MAX);
-    cut(own_words(&text), ANSWER_OCTETS_MAX)
+    let own = own_words(&text);
+    let own = if own.is_empty() { own_subject(message.subject().unwrap_or_default()) } else { own };
+    cut(own, ANSWER_OCTETS_MAX)
+}
+
+/// The subject that a person wrote into a mail without a text, as some phones do. One that replies or
+/// forwards is the alert's: it begins with a few letters and a colon in every language.
+fn own_subject(subject: &str) -> String {
+    let subject = subject.trim();
+    let is_reply = subject.split_once([':', '：']).is_some_and(|(front, _)| {
+        let letters =
+            front.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '[' | ']' | '(' | ')' | '.'));
+        (1..=REPLY_CHARACTERS_MAX).contains(&letters.chars().count())
+            && letters.chars().all(char::is_alphabetic)
+    });
+    if is_reply { String::new() } else { subject.to_owned() }
 }
 
 /// The HTML of a mail that has no plain text.
@@ -92,32 +110,6 @@ fn next_said<'a>(lines: &[&'a str]) -> &'a str {
     lines.iter().map(|line| line.trim()).find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-/// Beginnings of signatures without a mark, in lower case.
-const SIGNATURES: [&str; 22] = [
-    "sent from my ",
-    "sent from outlook",
-    "sent from mail for",
-    "sent via ",
-    "get outlook for",
-    "skickat från min ",
-    "skickat från outlook",
-    "skickades från ",
-    "hämta outlook för",
-    "von meinem ",
-    "gesendet von ",
-    "gesendet mit ",
-    "diese nachricht wurde von meinem ",
-    "holen sie sich outlook",
-    "sendt fra ",
-    "sendt min ",
-    "lähetetty ",
-    "envoyé de mon ",
-    "envoyé depuis ",
-    "enviado desde mi ",
-    "inviato da ",
-    "verzonden vanaf ",
-];
-
 /// A line behind which nothing is the writer's own: a signature (RFC 3676 §4.3), a rule,
 /// `-----Original Message-----`.
 fn ends_own_words(line: &str) -> bool {
@@ -128,120 +120,58 @@ fn ends_own_words(line: &str) -> bool {
     let rule = |c: char| line.len() >= 10 && line.chars().all(|found| found == c);
     let inner = line.trim_matches(['-', '_', ' ']);
     let dashed = line.starts_with("--") && line.ends_with("--") && !inner.is_empty() && inner.len() <= 60;
-    rule('_') || dashed
+    rule('_') || rule('-') || rule('=') || dashed
 }
-
-/// Names of the quoted `From` header, in lower case.
-const FROM: [&str; 11] = ["from", "från", "von", "fra", "lähettäjä", "de", "da", "van", "od", "от", "desde"];
-/// The other quoted headers.
-const OTHERS: [&str; 38] = [
-    "sent",
-    "date",
-    "to",
-    "subject",
-    "cc",
-    "skickat",
-    "datum",
-    "till",
-    "ämne",
-    "kopia",
-    "gesendet",
-    "an",
-    "betreff",
-    "sendt",
-    "dato",
-    "til",
-    "emne",
-    "lähetetty",
-    "päiväys",
-    "vastaanottaja",
-    "aihe",
-    "envoyé",
-    "à",
-    "objet",
-    "inviato",
-    "oggetto",
-    "a",
-    "verzonden",
-    "aan",
-    "onderwerp",
-    "enviado",
-    "enviado el",
-    "para",
-    "asunto",
-    "wysłano",
-    "do",
-    "temat",
-    "reply-to",
-];
 
 /// Headers of the quoted message as lines: `From: … / Sent: … / To: …`, sometimes with stars around the
 /// names.
 fn begins_quoted_headers(lines: &[&str]) -> bool {
     let name = |line: &str| {
         let line = line.trim_start_matches(['*', ' ', '>']).to_lowercase();
-        line.split_once(':').map(|(name, _)| name.trim_matches(['*', ' ']).to_owned())
+        line.split_once([':', '：']).map(|(name, _)| name.trim_matches(['*', ' ']).to_owned())
     };
     let is = |line: &str, names: &[&str]| name(line).is_some_and(|name| names.contains(&name.as_str()));
-    if !lines.first().is_some_and(|line| is(line, &FROM)) {
+    if !lines.first().is_some_and(|line| is(line, FROM)) {
         return false;
     }
-    let others = lines.iter().skip(1).take(6).filter(|line| is(line, &OTHERS)).count();
+    let others = lines.iter().skip(1).take(6).filter(|line| is(line, OTHERS)).count();
     others >= QUOTED_HEADERS_MIN
 }
-
-/// Verbs of the line before a quotation, in lower case.
-const WROTE: [&str; 16] = [
-    "wrote",
-    "skrev",
-    "schrieb",
-    "a écrit",
-    "escribió",
-    "ha scritto",
-    "schreef",
-    "kirjoitti",
-    "napisał",
-    "escreveu",
-    "написал",
-    "píše",
-    "napsal",
-    "írta",
-    "yazdı",
-    "het volgende geschreven",
-];
-
-/// Beginnings of such a line, other than a date or a name, in lower case.
-const BEGINNINGS: [&str; 13] =
-    ["on ", "am ", "den ", "le ", "el ", "il ", "op ", "på ", "em ", "w dniu ", "dne ", "ons ", "aan "];
-/// Weekdays some begin with, in lower case, as long as their abbreviations are.
-const WEEKDAYS: [&str; 22] = [
-    "mon", "tue", "wed", "thu", "fri", "sat", "sun", "mån", "tis", "tors", "fre", "lör", "sön", "mo.", "di.",
-    "mi.", "do.", "fr.", "sa.", "so.", "man", "tir",
-];
 
 /// `On Tue, 3 Nov 2026 at 10:00, City of X <alerts@…> wrote:`, possibly broken over lines: the number of its
 /// lines.
 fn attribution(lines: &[&str]) -> Option<usize> {
     let mut joined = String::new();
     for (at, line) in lines.iter().take(ATTRIBUTION_LINES_MAX).enumerate() {
-        let line = line.trim();
+        let line = line.trim_matches(|c: char| c.is_whitespace() || channels::is_invisible(c));
         if line.is_empty() || is_quoted(line) {
             return None;
         }
         joined.push_str(&line.to_lowercase());
         // German and Dutch put the name behind the verb: the line only ends with a colon.
-        if joined.ends_with(':') && WROTE.iter().any(|verb| joined.contains(verb)) {
+        if joined.ends_with([':', '：']) && WROTE.iter().any(|verb| joined.contains(verb)) {
             return is_attribution(&joined, at + 1, lines).then_some(at + 1);
+        }
+        if is_dated_name(&joined, &lines[at + 1..]) {
+            return Some(at + 1);
         }
         joined.push(' ');
     }
     None
 }
 
+/// A date, a name and a colon, in a language without a verb for it: before the address of the writer, or
+/// before lines that are marked as quoted.
+fn is_dated_name(joined: &str, behind: &[&str]) -> bool {
+    let is_dated = joined.chars().any(|c| c.is_numeric());
+    let is_addressed = joined.contains('@') && joined.contains('<');
+    joined.ends_with([':', '：']) && is_dated && (is_addressed || is_quoted(next_said(behind)))
+}
+
 fn is_attribution(joined: &str, length: usize, lines: &[&str]) -> bool {
     let begins = |text: &str| {
         let dated = text.starts_with(|c: char| c.is_ascii_digit());
-        dated || BEGINNINGS.iter().chain(&WEEKDAYS).any(|beginning| text.starts_with(beginning))
+        dated || BEGINNINGS.iter().chain(WEEKDAYS).any(|beginning| text.starts_with(beginning))
     };
     let dated = joined.bytes().any(|octet| octet.is_ascii_digit());
     if length == 1 {

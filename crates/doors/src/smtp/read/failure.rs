@@ -8,7 +8,7 @@ use records::ReceiptState;
 /// Only so much of a bounce is searched: the error stands before the quoted mail.
 const SEARCH_OCTETS_MAX: usize = 8 * 1024;
 /// Words of a bounce's subject or beginning, in lower case.
-const FAILED: [&str; 17] = [
+const FAILED: [&str; 34] = [
     "undeliver",
     "delivery status notification (failure)",
     "delivery failure",
@@ -26,6 +26,23 @@ const FAILED: [&str; 17] = [
     "nicht zugestellt werden",
     "kunde inte levereras",
     "gick inte att leverera",
+    "olevererbar",
+    "kan ikke leveres",
+    "ikke leveret",
+    "kunne ikke leveres",
+    "échec de la remise",
+    "non remis",
+    "n'a pas pu être remis",
+    "no se puede entregar",
+    "no se pudo entregar",
+    "no entregado",
+    "mancata consegna",
+    "non recapitabile",
+    "onbestelbaar",
+    "niedostarczon",
+    "não entregue",
+    "não pôde ser entregue",
+    "toimittaminen epäonnistui",
 ];
 /// Words of a warning: delivery is still tried.
 const DELAYED: [&str; 7] = [
@@ -46,15 +63,18 @@ pub fn failure(message: &Message<'_>, sender: &str) -> Option<DeliveryReport> {
     let text = before_copy(&text[..end]);
     // Exim names the failed recipients; no other system writes this header.
     let named = header(message, "X-Failed-Recipients").is_some();
-    if !named && !is_from_mail_system(message, sender) {
+    let by_daemon = is_by_daemon(message);
+    if !named && !by_daemon && (!sender.is_empty() || answers_by_itself(message)) {
         return None;
     }
     let subject = message.subject().unwrap_or_default();
     let searched = format!("{subject}\n{text}").to_lowercase();
     let says = |signs: &[&str]| signs.iter().any(|sign| searched.contains(sign));
-    let line = text.lines().find(|line| code_in(line).is_some());
-    let code = line.and_then(code_in);
     let failed = says(&FAILED);
+    // Anybody may write of a house with number 550: a code counts where a mail system speaks.
+    let speaks = named || by_daemon || failed;
+    let line = text.lines().find(|line| speaks && code_in(line).is_some());
+    let code = line.and_then(code_in);
     if !(named || failed || code.is_some() || says(&DELAYED)) {
         return None;
     }
@@ -72,17 +92,32 @@ fn before_copy(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// The null sender, or a mail system's own mailbox as author.
-fn is_from_mail_system(message: &Message<'_>, sender: &str) -> bool {
+/// A mail system's own mailbox as author.
+fn is_by_daemon(message: &Message<'_>) -> bool {
     let author =
         message.from().and_then(|from| from.first()).and_then(|from| from.address()).unwrap_or_default();
     let mailbox = author.split('@').next().unwrap_or_default().to_ascii_lowercase();
-    let daemon = matches!(mailbox.as_str(), "mailer-daemon" | "postmaster" | "mail-daemon");
-    // A responder's mail has the null sender too, with `Auto-Submitted: auto-replied`; of bounces only Exim's
-    // have that, and they are found by their own header.
-    let replied = header(message, "Auto-Submitted")
-        .is_some_and(|value| value.to_ascii_lowercase().starts_with("auto-replied"));
-    daemon || sender.is_empty() && !replied
+    matches!(mailbox.as_str(), "mailer-daemon" | "postmaster" | "mail-daemon")
+}
+
+/// A responder's mail, which has the null sender too and goes to the Return-Path (RFC 3834, 3.3 and 4).
+fn answers_by_itself(message: &Message<'_>) -> bool {
+    /// Headers that responders write, and no mail system in a bounce that has no other sign.
+    const RESPONDERS: [&str; 6] = [
+        "X-Autoreply",
+        "X-Autorespond",
+        "X-Autoreply-From",
+        "X-Mail-Autoreply",
+        "X-Auto-Response-Suppress",
+        "X-Vacation",
+    ];
+    let says = |name, word: &str| {
+        header(message, name).is_some_and(|value| value.to_ascii_lowercase().starts_with(word))
+    };
+    says("Auto-Submitted", "auto-replied")
+        || says("Precedence", "auto_reply")
+        || RESPONDERS.iter().any(|name| header(message, name).is_some())
+        || super::automatic::is_subject_of_responder(message)
 }
 
 /// An enhanced status code (`5.1.1`), or a reply code (`550`) where a line begins, or ends a host's reply.

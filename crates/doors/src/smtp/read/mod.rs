@@ -3,7 +3,9 @@
 mod answer;
 mod automatic;
 mod failure;
+mod phrases;
 mod report;
+mod responders;
 #[cfg(test)]
 mod tests;
 
@@ -31,28 +33,38 @@ pub enum MailReading {
     ToPostmaster(String),
 }
 
-/// Reads a mail, once for each of its recipients.
-pub fn read(mail: &InboundMail, at: Timestamp) -> Vec<MailReading> {
+/// Whether the addresses of the deliveries are needed to read a mail.
+pub fn needs_addresses(mail: &InboundMail) -> bool {
+    report::names_several(&mail.octets)
+}
+
+/// Reads a mail, once for each of its recipients. `addresses`: those that the mails of their deliveries went
+/// to, as far as they are known, in the same order.
+pub fn read(mail: &InboundMail, addresses: &[Option<String>], at: Timestamp) -> Vec<MailReading> {
     let Some(message) = parse(&mail.octets) else {
         return mail.recipients.iter().map(|_| MailReading::Ignored("unreadable")).collect();
     };
-    let read = |recipient: &InboundRecipient| match recipient {
-        InboundRecipient::Tagged(recipient) => read_for(&message, mail, recipient, at),
+    let read = |(place, recipient): (usize, &InboundRecipient)| match recipient {
+        InboundRecipient::Tagged(recipient) => {
+            let address = addresses.get(place).and_then(Option::as_deref);
+            read_for(&message, mail, recipient, address, at)
+        }
         InboundRecipient::Postmaster => {
             let subject = one_line(message.subject().unwrap_or_default());
             MailReading::ToPostmaster(cut(subject, SUBJECT_OCTETS_MAX))
         }
     };
-    mail.recipients.iter().map(read).collect()
+    mail.recipients.iter().enumerate().map(read).collect()
 }
 
 fn read_for(
     message: &Message<'_>,
     mail: &InboundMail,
     recipient: &TaggedRecipient,
+    address: Option<&str>,
     at: Timestamp,
 ) -> MailReading {
-    if let Some(report) = report::report(message) {
+    if let Some(report) = report::report(message, address) {
         return receipt(recipient, report, at);
     }
     match recipient.kind {

@@ -3,15 +3,22 @@
 //!
 //! The first terminator fixes the framing: NUL for programs, LF or CRLF for people. Requests come out as
 //! places in the input, so that nothing is copied between the wire and the log.
+//!
+//! Where people may log in, a line can be theirs ([`person`]), and from a LOGIN or an option of telnet on the
+//! input passes a filter ([`telnet`]). Neither touches a connection of programs.
 
+mod person;
 mod request;
+mod telnet;
 #[cfg(test)]
 mod tests;
 
 pub use request::{LengthLimits, TOKEN_OCTETS_MAX, TopicRequest};
 
+use person::LoginStage;
 use std::ops::Range;
 use std::time::{Duration, Instant};
+use telnet::TelnetFilter;
 
 /// While so much waits to be written, no further request is looked at.
 pub const OUTPUT_OCTETS_MAX: usize = 256 * 1024;
@@ -62,6 +69,16 @@ pub struct Conversation {
     begun: Option<Instant>,
     auth_by: Option<Instant>,
     ended: bool,
+    /// Nothing: people cannot log in here.
+    people: Option<PersonState>,
+}
+
+/// A person's side of a connection.
+#[derive(Debug, Default)]
+struct PersonState {
+    /// What they send passes it, from a LOGIN or an option of telnet on.
+    telnet: Option<TelnetFilter>,
+    stage: LoginStage,
 }
 
 impl Conversation {
@@ -79,7 +96,14 @@ impl Conversation {
             begun: None,
             auth_by: limits.auth.map(|within| now + within),
             ended: false,
+            people: None,
         }
+    }
+
+    /// People can log in on this connection.
+    #[must_use]
+    pub fn with_logins(self) -> Conversation {
+        Conversation { people: Some(PersonState::default()), ..self }
     }
 
     /// Octets from the peer, not more than one read brings. Places handed out before are void.
@@ -89,7 +113,22 @@ impl Conversation {
             return;
         }
         self.drop_past();
-        self.input.extend_from_slice(octets);
+        match self.people.as_mut().and_then(|people| people.telnet.as_mut()) {
+            Some(filter) => filter.take(octets, &mut self.input, &mut self.output),
+            None => self.input.extend_from_slice(octets),
+        }
+        if self.framing.is_none() && telnet::begins(&self.input) {
+            self.begin_telnet();
+        }
+    }
+
+    /// From now on the input passes the filter, what waits of it too.
+    fn begin_telnet(&mut self) {
+        let Some(people) = self.people.as_mut().filter(|people| people.telnet.is_none()) else { return };
+        let waiting = self.input.split_off(self.at);
+        let filter = people.telnet.insert(TelnetFilter::default());
+        filter.take(&waiting, &mut self.input, &mut self.output);
+        self.scanned = self.at;
     }
 
     /// The next whole request; nothing until more input comes, or until the waiting output is written. A bare
@@ -104,7 +143,9 @@ impl Conversation {
             let begin = std::mem::replace(&mut self.at, end + 1);
             self.scanned = end + 1;
             let mut text = &self.input[begin..end];
+            let logs_in = |line: &[u8]| self.people.is_some() && person::is_login(line);
             let framing = *self.framing.get_or_insert(match (self.input[end], text.last()) {
+                (0, Some(b'\r')) if logs_in(&text[..text.len() - 1]) => Framing::CrLf,
                 (0, _) => Framing::Nul,
                 (_, Some(b'\r')) => Framing::CrLf,
                 _ => Framing::Lf,
@@ -112,16 +153,43 @@ impl Conversation {
             if framing != Framing::Nul {
                 text = text.strip_suffix(b"\r").unwrap_or(text);
             }
-            if !text.is_empty() {
+            let people = self.people.as_ref().filter(|_| framing != Framing::Nul);
+            let theirs = people.and_then(|people| person::parse(text, begin, people.stage));
+            if theirs.is_none() && !text.is_empty() {
                 return Some(request::parse(text, begin, &self.limits.cut));
+            }
+            if let Some(theirs) = theirs {
+                self.note_person();
+                return Some(theirs);
             }
         }
         None
     }
 
+    /// A person wrote: what follows may be of telnet.
+    fn note_person(&mut self) {
+        self.begin_telnet();
+        if let Some(people) = self.people.as_mut().filter(|people| people.stage == LoginStage::Stranger) {
+            people.stage = LoginStage::Known;
+        }
+    }
+
     /// The octets of a range, valid until the next input.
     pub fn text(&self, place: &Range<usize>) -> &[u8] {
         self.input.get(place.clone()).unwrap_or_default()
+    }
+
+    /// A person is logged in from now on, or no longer.
+    pub fn set_logged_in(&mut self, is_logged_in: bool) {
+        if let Some(people) = &mut self.people {
+            people.stage = if is_logged_in { LoginStage::LoggedIn } else { LoginStage::Known };
+        }
+    }
+
+    /// Shows a person lines that answer no request, behind an empty one.
+    pub fn show(&mut self, lines: &[String]) {
+        self.reply(b"");
+        lines.iter().for_each(|line| self.reply(line.as_bytes()));
     }
 
     /// Answers the request that is next in turn.
@@ -171,9 +239,14 @@ impl Conversation {
         }
     }
 
-    /// A good token came.
+    /// A good token came, or a person logged in.
     pub fn authenticated(&mut self) {
         self.auth_by = None;
+    }
+
+    /// A person was sent a code: they have until then, where a token or a login is needed.
+    pub fn await_code(&mut self, until: Instant) {
+        self.auth_by = self.auth_by.map(|by| by.max(until));
     }
 
     /// Ignores further input: the waiting output is written, then the connection ends.
@@ -183,7 +256,8 @@ impl Conversation {
 
     /// When to call [`handle_timeout`](Self::handle_timeout). May change with any other call.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let idle = self.limits.idle.map(|idle| self.last_input + idle);
+        // Who waits for alerts is silent.
+        let idle = self.limits.idle.filter(|_| !self.is_logged_in()).map(|idle| self.last_input + idle);
         let request = self.begun.map(|begun| begun + self.limits.request);
         [idle, request, self.auth_by].into_iter().flatten().min()
     }
@@ -205,6 +279,10 @@ impl Conversation {
         self.input.len() - self.at
     }
 
+    fn is_logged_in(&self) -> bool {
+        self.people.as_ref().is_some_and(|people| people.stage == LoginStage::LoggedIn)
+    }
+
     fn terminator(&self) -> Option<usize> {
         let rest = &self.input[self.scanned..];
         let found = match self.framing {
@@ -221,7 +299,10 @@ impl Conversation {
         let is_begun = self.scanned == self.input.len();
         if is_begun && self.waiting() > cut.topic_octets_max + cut.message_octets_max + SLACK_OCTETS {
             let is_line = self.framing != Some(Framing::Nul);
-            self.input = request::shortened(&self.input[self.at..], is_line, cut);
+            self.input = match self.is_logged_in() {
+                true => self.input[self.at..][..person::SAID_OCTETS_MAX].to_vec(),
+                false => request::shortened(&self.input[self.at..], is_line, cut),
+            };
             self.scanned = self.input.len();
         } else {
             self.input.drain(..self.at);

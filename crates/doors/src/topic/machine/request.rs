@@ -42,6 +42,27 @@ pub enum TopicRequest {
         /// Without the `@`; may be empty.
         token: Range<usize>,
     },
+    /// `LOGIN id` of a person, with a code or a token behind it where they have one.
+    Login {
+        /// As it was written.
+        id: Range<usize>,
+        /// A code or a token.
+        secret: Option<Range<usize>>,
+    },
+    /// `CODE digits` of a person who asked to log in.
+    Code {
+        /// As it was written.
+        code: Range<usize>,
+    },
+    /// `LOGOUT` of a person who is logged in.
+    Logout,
+    /// Anything else that such a person typed.
+    Said {
+        /// Without blanks around it.
+        text: Range<usize>,
+    },
+    /// An empty line of such a person.
+    Enter,
     /// Anything else.
     Garbage,
 }

@@ -21,6 +21,11 @@ enum MachineOutput {
     List,
     Exit,
     Auth(Vec<u8>),
+    Login(Vec<u8>, Option<Vec<u8>>),
+    Code(Vec<u8>),
+    Logout,
+    Said(Vec<u8>),
+    Enter,
     Garbage,
 }
 
@@ -33,6 +38,11 @@ fn said(conversation: &Conversation, request: &TopicRequest) -> MachineOutput {
         TopicRequest::List => MachineOutput::List,
         TopicRequest::Exit => MachineOutput::Exit,
         TopicRequest::Auth { token } => MachineOutput::Auth(text(token)),
+        TopicRequest::Login { id, secret } => MachineOutput::Login(text(id), secret.as_ref().map(text)),
+        TopicRequest::Code { code } => MachineOutput::Code(text(code)),
+        TopicRequest::Logout => MachineOutput::Logout,
+        TopicRequest::Said { text: said } => MachineOutput::Said(text(said)),
+        TopicRequest::Enter => MachineOutput::Enter,
         TopicRequest::Garbage => MachineOutput::Garbage,
     }
 }
@@ -346,5 +356,137 @@ proptest! {
             }).collect()
         };
         prop_assert_eq!(cut_tokens(meaning(&again)), cut_tokens(meaning(&text)));
+    }
+}
+
+/// What comes of pieces where people can log in, and what is written back.
+fn people<'a>(
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+    is_logged_in: bool,
+) -> (Vec<MachineOutput>, Vec<u8>) {
+    let now = Instant::now();
+    let mut conversation = Conversation::new(limits(CUT), now).with_logins();
+    if is_logged_in {
+        conversation.set_logged_in(true);
+    }
+    let (mut all, mut output) = (Vec::new(), Vec::new());
+    for piece in pieces {
+        conversation.handle_input(now, piece);
+        while let Some(request) = conversation.poll_event() {
+            all.push(said(&conversation, &request));
+        }
+        let begun_max = CUT.topic_octets_max + CUT.message_octets_max + SLACK_OCTETS;
+        assert!(conversation.waiting() <= begun_max + piece.len());
+        let waiting = conversation.poll_transmit().len();
+        output.extend_from_slice(conversation.poll_transmit());
+        conversation.handle_sent(waiting);
+    }
+    (all, output)
+}
+
+fn login(id: &str, secret: Option<&str>) -> MachineOutput {
+    MachineOutput::Login(id.into(), secret.map(Into::into))
+}
+
+fn typed(text: &str) -> MachineOutput {
+    MachineOutput::Said(text.into())
+}
+
+#[test]
+fn a_person_logs_in_on_a_line_of_their_own_framing_and_not_under_nul() {
+    for (octets, expected) in [
+        (&b"LOGIN ann\n"[..], vec![login("ann", None)]),
+        (b"login  Ann \r\n", vec![login("Ann", None)]),
+        (
+            b"LOGIN ann 123456\nCODE 123456\n",
+            vec![login("ann", Some("123456")), MachineOutput::Code("123456".into())],
+        ),
+        (b"LOGIN ann\r\0LOGIN bo\r\0", vec![login("ann", None), login("bo", None)]),
+        (b"\xff\xfd\x03\xff\xfb\x18LOGIN ann\r\0", vec![login("ann", None)]),
+        (b"LOGIN\nLOGIN a b c\nHELP\n", vec![MachineOutput::Garbage; 3]),
+        (b"LOGIN ann\0LIST\0", vec![MachineOutput::Garbage, MachineOutput::List]),
+        (b"LIST\0LOGIN ann\r\0", vec![MachineOutput::List, MachineOutput::Garbage]),
+    ] {
+        assert_eq!(people([octets], false).0, expected, "{octets:?}");
+        assert_eq!(people(octets.chunks(1), false).0, expected, "{octets:?} in pieces");
+    }
+}
+
+#[test]
+fn who_is_logged_in_types_answers_and_requests_stay_requests() {
+    for (octets, expected) in [
+        (&b"\n1\n"[..], vec![MachineOutput::Enter, typed("1")]),
+        (b" I am safe \r\n\r\n", vec![typed("I am safe"), MachineOutput::Enter]),
+        (
+            b"join harbour\nlogout\nexit\n",
+            vec![typed("join harbour"), MachineOutput::Logout, MachineOutput::Exit],
+        ),
+        (
+            b"LIST\nCOUNT@a\nPOST@a\n",
+            vec![MachineOutput::List, MachineOutput::Count("@a".into()), MachineOutput::Garbage],
+        ),
+        (b"CODE 123456\n", vec![typed("CODE 123456")]),
+        (b"LIST of things\n", vec![typed("LIST of things")]),
+    ] {
+        assert_eq!(people([octets], true).0, expected, "{octets:?}");
+        assert_eq!(people(octets.chunks(1), true).0, expected, "{octets:?} in pieces");
+    }
+    let endless = [&vec![b'x'; 20_000][..], b"\n"].concat();
+    assert_eq!(people(endless.chunks(700), true).0, [MachineOutput::Said(vec![b'x'; 4_000])]);
+}
+
+#[test]
+fn options_of_telnet_are_refused_between_lines_and_within_them() {
+    let octets = b"\xff\xfd\x01LOGIN an\xff\xfb\x1fn\r\0\xff\xfa\x1f\0P\0\x18\xff\xf01\xff\xf1\r\n";
+    for pieces in [octets.chunks(octets.len()), octets.chunks(1), octets.chunks(3)] {
+        let (all, output) = people(pieces, true);
+        assert_eq!(all, [login("ann", None), typed("1")]);
+        assert_eq!(output, b"\xff\xfc\x01\xff\xfe\x1f");
+    }
+}
+
+#[test]
+fn what_is_shown_stands_apart_in_the_framing_of_the_session() {
+    for (first, expected) in [(&b"LIST\n"[..], "\nFire\nLeave\n"), (b"LIST\r\n", "\r\nFire\r\nLeave\r\n")] {
+        let mut conversation = Conversation::new(limits(CUT), Instant::now()).with_logins();
+        conversation.handle_input(Instant::now(), first);
+        assert!(conversation.poll_event().is_some());
+        conversation.show(&["Fire".to_owned(), "Leave".to_owned()]);
+        assert_eq!(conversation.poll_transmit(), expected.as_bytes());
+    }
+}
+
+#[test]
+fn who_is_logged_in_may_be_silent_and_who_awaits_a_code_has_time_for_it() {
+    let begin = Instant::now();
+    let auth = Some(Duration::from_secs(5));
+    let limits = ConversationLimits { auth, ..limits(CUT) };
+    let mut conversation = Conversation::new(limits, begin).with_logins();
+    assert_eq!(conversation.poll_timeout(), Some(begin + Duration::from_secs(5)));
+    conversation.await_code(begin + Duration::from_secs(60));
+    assert_eq!(conversation.poll_timeout(), Some(begin + Duration::from_secs(60)));
+    conversation.authenticated();
+    conversation.set_logged_in(true);
+    assert_eq!(conversation.poll_timeout(), None);
+}
+
+proptest! {
+    /// A connection on which nobody logs in is the same where people could.
+    #[test]
+    fn nothing_changes_for_who_never_says_login(
+        requests in prop::collection::vec(
+            prop_oneof![
+                Just(b"POST@a#".to_vec()), Just(b"LIST".to_vec()), Just(b"CODE".to_vec()), Just(b"\r".to_vec()),
+                Just(b"\0".to_vec()), Just(b"\n".to_vec()), Just(b"\r\0".to_vec()), Just(b"EXIT".to_vec()),
+                prop::collection::vec(any::<u8>(), 0..12),
+            ],
+            1..12,
+        ),
+        size in 1..40usize,
+    ) {
+        let octets = [&b"x"[..], &requests.concat()].concat();
+        prop_assume!(!octets.windows(5).any(|five| five.eq_ignore_ascii_case(b"LOGIN")));
+        let pieces = || octets.chunks(size);
+        prop_assert_eq!(people(pieces(), false).0, connection(CUT, pieces()).0);
     }
 }

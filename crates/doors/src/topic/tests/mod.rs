@@ -2,6 +2,7 @@
 
 mod client;
 mod limits;
+mod people;
 mod table;
 
 use super::*;
@@ -22,6 +23,7 @@ struct TestDoor {
     running: Option<TopicsRunning>,
     bus: Option<Arc<dyn Bus>>,
     live: Arc<LiveTokens>,
+    people: Option<PeopleDeps>,
     runtime: Runtime,
     folder: TempDir,
 }
@@ -48,10 +50,15 @@ impl TestDoor {
     }
 
     fn open_with(config: TopicsConfig) -> TestDoor {
+        TestDoor::open_for(config, None)
+    }
+
+    fn open_for(config: TopicsConfig, people: Option<PeopleDeps>) -> TestDoor {
         let folder = tempfile::tempdir().unwrap();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let mut test_door = TestDoor { running: None, bus: None, live: Arc::default(), runtime, folder };
+        let live = Arc::default();
+        let mut test_door = TestDoor { running: None, bus: None, live, people, runtime, folder };
         test_door.begin(config);
         test_door
     }
@@ -63,6 +70,7 @@ impl TestDoor {
             token_check: token_check(self.live.clone()),
             cores: Arc::new(Cores::new(2).unwrap()),
             gatekeeper: Gatekeeper::default(),
+            people: self.people.clone(),
         };
         self.running = Some(self.runtime.block_on(start(config, deps)).unwrap());
         self.bus = Some(bus);

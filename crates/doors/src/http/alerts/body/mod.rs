@@ -7,8 +7,8 @@ use crate::http::request::fields::{Object, list, nearest, noted, number, text};
 use crate::http::request::json::JsonNode;
 use channels::{Defaults, NoChannel};
 use records::{
-    AlertRequest, AreaRequest, AudienceEntry, CallbackEvent, CallbackRequest, ChannelNumber, Choice, Mode,
-    OnUnknown, Priority, Strategy, Terminal, Timestamp,
+    AlertId, AlertRequest, AreaRequest, AudienceEntry, CallbackEvent, CallbackRequest, ChannelNumber, Choice,
+    Mode, OnUnknown, Priority, Strategy, Terminal, Timestamp,
 };
 
 /// Entries of an audience, and of an exclusion list.
@@ -273,7 +273,7 @@ pub(crate) fn whom(to: &str, has_area: bool, defaults: &Defaults) -> Result<Opti
     let Some((kind, rest)) = to.split_once(':') else {
         let near = nearest(to, &["all", "area"]).map(|near| format!("did you mean {near}? "));
         return Err(format!(
-            "{to:?} is not an audience; {}write all, area, group:G, group:G/channel, recipient:R or CHANNEL:ADDRESS",
+            "{to:?} is not an audience; {}write all, area, group:G, group:G/channel, recipient:R, alert:ID/received or CHANNEL:ADDRESS",
             near.unwrap_or_default()
         ));
     };
@@ -282,24 +282,32 @@ pub(crate) fn whom(to: &str, has_area: bool, defaults: &Defaults) -> Result<Opti
     }
     match kind {
         "recipient" => Ok(None),
+        "alert" => match rest.split_once('/') {
+            Some((id, "received")) if id.parse::<AlertId>().is_ok() => Ok(None),
+            _ => {
+                Err(format!("{to:?} names nobody: write alert:ID/received for whoever got an earlier alert"))
+            }
+        },
         // A group's name may hold a slash of its own: only a channel that is not built yet is refused here.
         "group" => match rest.rsplit_once('/').map(|(_, channel)| channels::named(channel)) {
             Some(Err(not_built @ NoChannel::NotBuilt(_))) => Err(not_built.to_string()),
             _ => Ok(None),
         },
         channel => {
-            if matches!(channels::named(channel), Err(NoChannel::Unknown(_))) {
+            if matches!(channels::before_colon(channel), Err(NoChannel::Unknown(_))) {
                 return Err(unknown_kind(channel));
             }
-            let (_, kept) = channels::endpoint(channel, rest, defaults)?;
-            Ok((kept != rest).then(|| format!("{channel}:{kept}")))
+            let (channel, kept) = channels::endpoint(channel, rest, defaults)?;
+            let entry = channels::entry(channel, &kept);
+            Ok((entry != to).then_some(entry))
         }
     }
 }
 
 /// Said of what stands before the colon of an audience's entry, with what was probably meant.
 fn unknown_kind(kind: &str) -> String {
-    let known: Vec<&str> = ["group", "recipient"].into_iter().chain(channels::names()).collect();
+    let known: Vec<&str> =
+        ["alert", "group", "recipient"].into_iter().chain(channels::words_before_colon()).collect();
     let near = channels::meant(kind).map(|channel| channel.name()).or_else(|| nearest(kind, &known));
     let near = near.map(|near| format!("; did you mean {near}:…?")).unwrap_or_default();
     let kind: String = kind.chars().take(40).collect();

@@ -6,12 +6,19 @@ use crate::http::alerts::body::{
 };
 use crate::http::alerts::texts::{LANGUAGES_MAX, is_language};
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
-use cap::{Alert, Certainty, Info, MsgType, Severity, Status, Urgency};
+use cap::{Alert, Certainty, Info, MsgType, Reference, Severity, Status, Urgency};
 use records::{
-    AlertRequest, AreaRequest, AudienceEntry, ChannelTexts, Mode, OnUnknown, Priority, Strategy, Terminal,
-    Texts, Timestamp,
+    AlertRequest, AreaRequest, AudienceEntry, ChannelTexts, Mode, OnUnknown, OwnText, Priority, Strategy,
+    Terminal, Texts, Timestamp,
 };
 use serde::Serialize;
+
+/// The audience entry of who is in a message's areas.
+const AREA: &str = "area";
+/// Parts of one message with areas of their own: each is an alert, for which everybody is asked.
+const PARTS_MAX: usize = 250;
+/// The part of a message that goes to who is named otherwise than by area.
+const OTHERS_KEY: &str = "others";
 
 /// The audience of one sender's messages; a `[[cap.sender]]` of the config.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,79 +51,188 @@ impl Oddity {
 /// The actions that a message requires.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CapIntent {
-    /// To submit; nothing where a cancellation has no words of its own.
-    pub request: Option<AlertRequest>,
-    /// Earlier messages to stop, by sender and identifier.
-    pub stops: Vec<(String, String)>,
+    /// To submit, each to its own people; none where a message ends others and says nothing that holds.
+    pub parts: Vec<PartIntent>,
+    /// Earlier messages to end.
+    pub ends: Vec<Reference>,
     /// Irregularities beyond those that the reader found.
     pub oddities: Vec<Oddity>,
 }
 
-/// Reads a message's meaning. The entries of `audience` were checked before.
-pub(crate) fn intent(
-    alert: &Alert,
-    audience: Vec<String>,
-    geocode_attribute: Option<&str>,
-    now: Timestamp,
-) -> HttpResult<CapIntent> {
+/// Infos of a message that are told together.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PartIntent {
+    /// Tells the part from the others of its message, whatever the time.
+    pub key: String,
+    /// To submit.
+    pub request: AlertRequest,
+    /// Places of its infos in the message.
+    pub infos: Vec<usize>,
+    /// Its end as the message has it.
+    pub until: Timestamp,
+}
+
+/// To whom a message goes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CapAudience {
+    /// Entries that were checked.
+    pub entries: Vec<String>,
+    /// The attribute of recipients that holds geocodes.
+    pub geocode_attribute: Option<String>,
+}
+
+/// Reads the meaning of a message that tells something; [`cancel`](super::cancel) is for a `Cancel`.
+pub(crate) fn intent(alert: &Alert, audience: &CapAudience, now: Timestamp) -> HttpResult<CapIntent> {
     let mut oddities = Vec::new();
-    let (mode, participants_only) = mode(alert.status, &mut oddities)?;
-    let stops = stops(alert, &mut oddities)?;
+    let mode = mode(alert.status, &mut oddities)?;
+    let ends = ends(alert, &mut oddities)?;
     if alert.infos.is_empty() {
-        if alert.msg_type == Some(MsgType::Cancel) && !stops.is_empty() {
-            return Ok(CapIntent { request: None, stops, oddities });
-        }
         return Err(refused("alert/info", "is missing: the message has no content"));
     }
-    let (not_before, expires) = span(&alert.infos, now, &mut oddities)?;
-    let area = area(&alert.infos, geocode_attribute, &mut oddities);
-    if audience.iter().any(|entry| entry == "area") && area.is_none() {
-        return Err(refused(
-            "alert/info/area",
-            "has no polygon or circle, and no geocode that recipients have",
-        ));
+    let current = current(alert, now, &mut oddities);
+    if current.is_empty() {
+        return match ends.is_empty() {
+            true => Err(refused("alert/info/expires", "is in the past")),
+            false => Ok(CapIntent { parts: Vec::new(), ends, oddities }),
+        };
     }
-    let first = &alert.infos[0];
-    let priority =
-        alert.infos.iter().map(priority).min_by_key(|priority| rank(*priority)).unwrap_or(Priority::Routine);
-    let texts = texts(&alert.infos, &mut oddities);
-    let main = texts.languages.get(&first.language.to_lowercase()).cloned().unwrap_or_default();
-    let request = AlertRequest {
-        headline: main.headline.clone(),
-        text: main.text.clone(),
-        texts: Texts { default: main, ..texts },
-        audience: audience
-            .into_iter()
-            .map(|to| AudienceEntry { to, strategy: None, expires: None })
-            .collect(),
+    let mut maker = RequestMaker { alert, mode, now, oddities };
+    let mut parts = Vec::new();
+    for (key, infos, entries, exclude) in split(alert, audience, &current, &mut maker.oddities)? {
+        let (request, until) = maker.request(&infos, entries, exclude, audience)?;
+        parts.push(PartIntent { key, request, infos, until });
+    }
+    Ok(CapIntent { parts, ends, oddities: maker.oddities })
+}
+
+/// Places of the infos that hold still or will.
+pub(super) fn current(alert: &Alert, now: Timestamp, oddities: &mut Vec<Oddity>) -> Vec<usize> {
+    let is_over = |info: &Info| info.expires.is_some_and(|end| Timestamp(end.utc_micros()) <= now);
+    let (over, current): (Vec<usize>, Vec<usize>) =
+        (0..alert.infos.len()).partition(|&place| is_over(&alert.infos[place]));
+    if !current.is_empty() {
+        for place in over {
+            let path = format!("alert/info[{}]/expires", place + 1);
+            oddities.push(Oddity::new(&path, "expired", "is in the past: this info is not told"));
+        }
+    }
+    current
+}
+
+/// A part's key, its infos, its audience, and whom that leaves out.
+type Split = (String, Vec<usize>, Vec<String>, Vec<String>);
+
+/// Who is in an area hears the infos for it; everybody else that the audience names hears them all.
+fn split(
+    alert: &Alert,
+    audience: &CapAudience,
+    current: &[usize],
+    oddities: &mut Vec<Oddity>,
+) -> HttpResult<Vec<Split>> {
+    let parts = cap::parts(alert);
+    let (by_area, others): (Vec<String>, Vec<String>) =
+        audience.entries.iter().cloned().partition(|entry| entry == AREA);
+    if by_area.is_empty() || parts.len() < 2 {
+        return Ok(vec![(String::new(), current.to_vec(), audience.entries.clone(), Vec::new())]);
+    }
+    if parts.len() > PARTS_MAX {
+        let reason =
+            format!("has {} infos for areas of their own; at most {PARTS_MAX} are taken", parts.len());
+        return Err(refused("alert/info", reason));
+    }
+    for place in cap::infos_nowhere(alert, &parts) {
+        let message =
+            "has no polygon, circle or geocode: nobody is found by it, so that it is not told by area";
+        oddities.push(Oddity::new(&format!("alert/info[{}]/area", place + 1), "unused", message));
+    }
+    let mut splits = Vec::new();
+    for part in parts {
+        let infos: Vec<usize> = part.infos.into_iter().filter(|place| current.contains(place)).collect();
+        if !infos.is_empty() {
+            splits.push((part.key, infos, by_area.clone(), Vec::new()));
+        }
+    }
+    if !others.is_empty() {
+        splits.push((OTHERS_KEY.to_owned(), current.to_vec(), others, by_area));
+    }
+    Ok(splits)
+}
+
+struct RequestMaker<'a> {
+    alert: &'a Alert,
+    mode: (Mode, bool),
+    now: Timestamp,
+    oddities: Vec<Oddity>,
+}
+
+impl RequestMaker<'_> {
+    fn request(
+        &mut self,
+        places: &[usize],
+        audience: Vec<String>,
+        exclude: Vec<String>,
+        whom: &CapAudience,
+    ) -> HttpResult<(AlertRequest, Timestamp)> {
+        let infos: Vec<&Info> = places.iter().map(|&place| &self.alert.infos[place]).collect();
+        let (not_before, expires) = span(&infos, self.now, &mut self.oddities)?;
+        let area = area(&infos, whom.geocode_attribute.as_deref(), &mut self.oddities);
+        if audience.iter().chain(&exclude).any(|entry| entry == AREA) && area.is_none() {
+            let reason = "has no polygon or circle, and no geocode that recipients have";
+            return Err(refused("alert/info/area", reason));
+        }
+        let priority = priority_of(&infos);
+        let texts = texts(self.alert, places, &mut self.oddities);
+        let mut request = blank(texts, priority, expires);
+        request.audience = entries(audience);
+        request.exclude = exclude;
+        request.not_before = not_before;
+        (request.mode, request.participants_only) = self.mode;
+        request.resources = resources(&infos);
+        request.area = area;
+        let ends = infos.iter().map(|info| info.expires.map(|end| Timestamp(end.utc_micros())));
+        let until = ends.max().flatten().unwrap_or(expires).max(expires);
+        Ok((request, until))
+    }
+}
+
+pub(super) fn entries(audience: Vec<String>) -> Vec<AudienceEntry> {
+    audience.into_iter().map(|to| AudienceEntry { to, strategy: None, expires: None }).collect()
+}
+
+/// A request with these texts, to nobody yet.
+pub(super) fn blank(texts: Texts, priority: Priority, expires: Timestamp) -> AlertRequest {
+    AlertRequest {
+        headline: texts.default.headline.clone(),
+        text: texts.default.text.clone(),
+        texts,
+        audience: Vec::new(),
         exclude: Vec::new(),
         channels: Vec::new(),
         strategy: Strategy::All,
         require_answer: false,
         choices: Vec::new(),
         terminal: Terminal::Accepted,
-        not_before,
+        not_before: None,
         expires,
         priority,
         on_unknown: if priority == Priority::Emergency { OnUnknown::Resend } else { OnUnknown::Hold },
         callback: None,
         sender: None,
-        mode,
-        participants_only,
+        mode: Mode::Live,
+        participants_only: false,
         flash: false,
-        resources: resources(&alert.infos),
+        resources: Vec::new(),
         attachments: Vec::new(),
-        area,
-    };
-    Ok(CapIntent { request: Some(request), stops, oddities })
+        area: None,
+    }
 }
 
-fn refused(path: &str, reason: impl Into<String>) -> HttpProblem {
+pub(super) fn refused(path: &str, reason: impl Into<String>) -> HttpProblem {
     HttpProblem::field(ProblemKind::InvalidFields, path, reason)
 }
 
 /// CAP 1.2, section 3.2.1: only an `Actual` message is for all recipients.
-fn mode(status: Option<Status>, oddities: &mut Vec<Oddity>) -> HttpResult<(Mode, bool)> {
+pub(super) fn mode(status: Option<Status>, oddities: &mut Vec<Oddity>) -> HttpResult<(Mode, bool)> {
     match status {
         Some(Status::Actual) => Ok((Mode::Live, false)),
         Some(Status::Exercise) => Ok((Mode::Drill, true)),
@@ -133,24 +249,25 @@ fn mode(status: Option<Status>, oddities: &mut Vec<Oddity>) -> HttpResult<(Mode,
     }
 }
 
-fn stops(alert: &Alert, oddities: &mut Vec<Oddity>) -> HttpResult<Vec<(String, String)>> {
-    // Some issuers refer to the message itself; that must not stop it.
-    let others = alert
-        .references
-        .iter()
-        .filter(|one| one.sender != alert.sender || one.identifier != alert.identifier);
-    let earlier = || others.map(|one| (one.sender.clone(), one.identifier.clone())).collect();
+/// The messages that this one ends: those it refers to but itself, and where it refers to nothing an earlier
+/// one of the same identifier.
+pub(super) fn ends(alert: &Alert, oddities: &mut Vec<Oddity>) -> HttpResult<Vec<Reference>> {
     match alert.msg_type {
         Some(MsgType::Alert) => Ok(Vec::new()),
         Some(MsgType::Update | MsgType::Cancel) => {
             if alert.references.is_empty() {
-                oddities.push(Oddity::new(
-                    "alert/references",
-                    "assumed",
-                    "is missing: no earlier alert is stopped",
-                ));
+                let message = "is missing: an earlier alert of this identifier is stopped, if there is one";
+                oddities.push(Oddity::new("alert/references", "assumed", message));
+                let (sender, identifier) = (alert.sender.clone(), alert.identifier.clone());
+                return Ok(vec![Reference { sender, identifier, sent: None }]);
             }
-            Ok(earlier())
+            // Some issuers refer to the message itself; that must not stop it.
+            let is_itself = |one: &&Reference| {
+                one.sender == alert.sender
+                    && one.identifier == alert.identifier
+                    && (one.sent.is_none() || seconds(one.sent) == seconds(alert.sent))
+            };
+            Ok(alert.references.iter().filter(|one| !is_itself(one)).cloned().collect())
         }
         Some(kind @ (MsgType::Ack | MsgType::Error)) => Err(refused(
             "alert/msgType",
@@ -167,9 +284,14 @@ fn stops(alert: &Alert, oddities: &mut Vec<Oddity>) -> HttpResult<Vec<(String, S
     }
 }
 
+/// References leave out fractions of a second (section 3.3.2).
+pub(super) fn seconds(time: Option<cap::Timestamp>) -> Option<i64> {
+    time.map(|time| time.utc_micros().div_euclid(1_000_000))
+}
+
 /// From the latest end back; from the earliest begin on, if that is still to come.
 fn span(
-    infos: &[Info],
+    infos: &[&Info],
     now: Timestamp,
     oddities: &mut Vec<Oddity>,
 ) -> HttpResult<(Option<Timestamp>, Timestamp)> {
@@ -217,7 +339,12 @@ fn priority(info: &Info) -> Priority {
     }
 }
 
-fn rank(priority: Priority) -> u8 {
+fn priority_of(infos: &[&Info]) -> Priority {
+    let all = infos.iter().map(|info| priority(info));
+    all.min_by_key(|priority| rank(*priority)).unwrap_or(Priority::Routine)
+}
+
+pub(super) fn rank(priority: Priority) -> u8 {
     match priority {
         Priority::Emergency => 0,
         Priority::Urgent => 1,
@@ -225,36 +352,42 @@ fn rank(priority: Priority) -> u8 {
     }
 }
 
-/// The texts by language. Infos of one language are parts of one event: they are joined.
-fn texts(infos: &[Info], oddities: &mut Vec<Oddity>) -> Texts {
-    let mut texts = Texts::default();
-    for (index, info) in infos.iter().enumerate() {
-        let path = format!("alert/info[{}]", index + 1);
-        let mut tag = info.language.to_lowercase();
-        if !is_language(&tag) {
+/// The texts of some infos by language. Infos of one language are parts of one event: they are joined.
+pub(super) fn texts(alert: &Alert, places: &[usize], oddities: &mut Vec<Oddity>) -> Texts {
+    let mut infos: Vec<Info> = places.iter().map(|&place| alert.infos[place].clone()).collect();
+    let first = infos.first().map(|info| info.language.to_lowercase()).unwrap_or_default();
+    for (info, place) in infos.iter_mut().zip(places) {
+        if !is_language(&info.language.to_lowercase()) {
             oddities.push(Oddity::new(
-                &format!("{path}/language"),
+                &format!("alert/info[{}]/language", place + 1),
                 "assumed",
                 "is not a language tag; the language of the first info is used",
             ));
-            tag = infos[0].language.to_lowercase();
-        }
-        if texts.languages.len() >= LANGUAGES_MAX && !texts.languages.contains_key(&tag) {
-            oddities.push(Oddity::new(
-                &path,
-                "cut",
-                format!("is over the limit of {LANGUAGES_MAX} languages"),
-            ));
-            continue;
-        }
-        let language_texts = texts.languages.entry(tag).or_default();
-        add_info(language_texts, info);
-        if cut(language_texts) {
-            oddities.push(Oddity::new(&path, "cut", format!("is longer than {TEXT_CHARS_MAX} characters")));
+            info.language.clone_from(&first);
         }
     }
-    add_primaries(infos, &mut texts);
-    texts.languages.values_mut().for_each(make_literal);
+    let shown: Vec<&Info> = infos.iter().collect();
+    let part = Alert { infos: infos.clone(), ..alert.clone() };
+    let mut texts = Texts::default();
+    for told in cap::told(alert, &shown, cap::parts(&part).len() > 1) {
+        let place = infos.iter().position(|info| info.language.eq_ignore_ascii_case(&told.language));
+        let path = format!("alert/info[{}]", place.map_or(1, |at| places[at] + 1));
+        if texts.languages.len() >= LANGUAGES_MAX {
+            let message = format!("is over the limit of {LANGUAGES_MAX} languages");
+            oddities.push(Oddity::new(&path, "cut", message));
+            continue;
+        }
+        let mut own =
+            ChannelTexts { headline: Some(told.headline), text: Some(told.text), ..Default::default() };
+        own.own.insert(channels::SMS, OwnText::of_text(told.short));
+        if cut(&mut own) {
+            oddities.push(Oddity::new(&path, "cut", format!("is longer than {TEXT_CHARS_MAX} characters")));
+        }
+        make_literal(&mut own);
+        texts.languages.insert(told.language, own);
+    }
+    add_primaries(&infos, &mut texts);
+    texts.default = texts.languages.get(&first).cloned().unwrap_or_default();
     texts
 }
 
@@ -279,35 +412,6 @@ fn add_primaries(infos: &[Info], texts: &mut Texts) {
     }
 }
 
-fn add_info(language_texts: &mut ChannelTexts, info: &Info) {
-    let event = Some(info.event.as_str()).filter(|event| !event.is_empty());
-    let headline = info.headline.as_deref().or(event);
-    let parts = [info.description.as_deref(), info.instruction.as_deref()];
-    let body: Vec<&str> =
-        parts.into_iter().flatten().map(str::trim).filter(|part| !part.is_empty()).collect();
-    let body = if body.is_empty() { headline.unwrap_or_default().to_owned() } else { body.join("\n\n") };
-    // The issuer's own text for phones (CMAMtext, CMAMlongtext) is better than one made from the other
-    // fields.
-    let named = |name: &str| info.parameters.iter().find(|one| one.name.eq_ignore_ascii_case(name));
-    let short = named("CMAMtext").or_else(|| named("CMAMlongtext")).map(|one| one.value.as_str());
-    join(&mut language_texts.headline, headline, " / ");
-    join(&mut language_texts.text, Some(&body), "\n\n");
-    join(&mut language_texts.own.entry(channels::SMS).or_default().text, short.or(headline), "\n");
-}
-
-/// Adds a part that is not there yet.
-fn join(text: &mut Option<String>, part: Option<&str>, between: &str) {
-    let Some(part) = part.map(str::trim).filter(|part| !part.is_empty()) else { return };
-    match text {
-        Some(text) if text.contains(part) => {}
-        Some(text) => {
-            text.push_str(between);
-            text.push_str(part);
-        }
-        None => *text = Some(part.to_owned()),
-    }
-}
-
 /// Cuts the texts to an alert's limits; true if something was lost.
 fn cut(language_texts: &mut ChannelTexts) -> bool {
     let general =
@@ -325,7 +429,7 @@ fn cut(language_texts: &mut ChannelTexts) -> bool {
     lost
 }
 
-fn resources(infos: &[Info]) -> Vec<String> {
+fn resources(infos: &[&Info]) -> Vec<String> {
     let mut links: Vec<String> = Vec::new();
     let all = infos.iter().flat_map(|info| {
         info.web.iter().map(String::as_str).chain(info.resources.iter().filter_map(|one| one.uri.as_deref()))
@@ -341,7 +445,7 @@ fn resources(infos: &[Info]) -> Vec<String> {
 }
 
 /// All areas of all infos together; nothing if they are empty.
-fn area(infos: &[Info], geocode_attribute: Option<&str>, oddities: &mut Vec<Oddity>) -> Option<AreaRequest> {
+fn area(infos: &[&Info], geocode_attribute: Option<&str>, oddities: &mut Vec<Oddity>) -> Option<AreaRequest> {
     let mut area = AreaRequest::default();
     let mut codes: Vec<(&str, &str)> = Vec::new();
     let mut words: Vec<&str> = Vec::new();
@@ -365,9 +469,10 @@ fn area(infos: &[Info], geocode_attribute: Option<&str>, oddities: &mut Vec<Oddi
             // An attribute called like a domain of codes (UGC, SAME) holds codes of that domain alone.
             let domain = codes.iter().any(|(name, _)| name.eq_ignore_ascii_case(attribute));
             codes.retain(|(name, _)| !domain || name.eq_ignore_ascii_case(attribute));
-            codes.sort_unstable_by_key(|(_, value)| *value);
-            codes.dedup_by_key(|(_, value)| *value);
-            area.geocodes = codes.into_iter().map(|(_, value)| value.to_owned()).collect();
+            area.geocodes =
+                codes.into_iter().flat_map(|(name, value)| cap::code_patterns(name, value)).collect();
+            area.geocodes.sort_unstable();
+            area.geocodes.dedup();
             area.geocode_attribute = Some(attribute.to_owned());
         }
         None if !codes.is_empty() => {

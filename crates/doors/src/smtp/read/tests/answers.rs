@@ -6,6 +6,39 @@ use super::*;
 /// Program, what it sends, what the person wrote.
 const REPLIES: &[(&str, &str, &str)] = &[
     ("nothing quoted", "1\n", "1"),
+    ("gmail, Japanese", "2\n\n2026年11月25日(水) 21:45 City <alerts@city.test>:\n\n> 1 = I am safe\n", "2"),
+    ("gmail, Chinese", "2\n\nCity <alerts@city.test> 于2026年11月25日周三 21:45写道：\n\n> 1 = 安全\n", "2"),
+    (
+        "gmail, Korean",
+        "2\n\n2026년 11월 25일 (수) 오후 9:45, City <alerts@city.test>님이 작성:\n\n1 = 안전\n",
+        "2",
+    ),
+    (
+        "gmail, Russian",
+        "2\n\nср, 25 нояб. 2026 г. в 21:45, City <alerts@city.test>:\n\n> 1 = Все хорошо\n",
+        "2",
+    ),
+    (
+        "gmail, Hebrew",
+        "2\n\n\u{200f}בתאריך יום ד׳, 25 בנוב׳ 2026 ב-21:45 מאת \u{202a}City\u{202c}\u{200f} <\u{202a}alerts@city.test\u{202c}\u{200f}>:\u{200f}\n\n> 1\n",
+        "2",
+    ),
+    (
+        "outlook, Danish",
+        "2\n\nFra: City <alerts@city.test>\nSendt: 25. november 2026 21:45\nTil: Ann\nEmne: Fire\n\n1 = I am safe\n",
+        "2",
+    ),
+    (
+        "outlook, Chinese",
+        "2\n\n发件人：City <alerts@city.test>\n发送时间：2026年11月25日 21:45\n收件人：Ann\n主题：Fire\n\n1\n",
+        "2",
+    ),
+    ("outlook, Japanese", "2\n\n差出人: City\n送信日時: 2026年11月25日\n宛先: Ann\n件名: Fire\n\n1\n", "2"),
+    ("outlook, Russian", "2\n\nОт: City\nОтправлено: 25 ноября 2026 г.\nКому: Ann\nТема: Fire\n\n1\n", "2"),
+    ("outlook, Turkish", "2\n\nKimden: City\nGönderildi: 25 Kasım 2026\nKime: Ann\nKonu: Fire\n\n1\n", "2"),
+    ("a date and marks", "2\n\n2026-11-25 21:45 City of Example:\n> 1 = I am safe\n", "2"),
+    ("qq", "2\n\n------------------ 原始邮件 ------------------\n发件人: City\n1\n", "2"),
+    ("a rule", "2\n\n----------------------------------------\n1 = I am safe\n", "2"),
     ("several lines", "I am safe.\n\n\nAt home with the kids.\n", "I am safe.\n\nAt home with the kids."),
     (
         "gmail",
@@ -216,4 +249,18 @@ fn a_long_answer_is_cut_at_a_character() {
         &"å".repeat(ANSWER_OCTETS_MAX),
     );
     assert_eq!(text.len(), ANSWER_OCTETS_MAX);
+}
+
+#[test]
+fn a_mail_without_a_text_is_answered_by_a_subject_of_its_own() {
+    for (subject, expected) in
+        [("2", "2"), ("I am safe", "I am safe"), ("Re: 2", ""), ("SV: Brand", ""), ("回复：2", "")]
+    {
+        let text = format!("From: anna@people.test\nSubject: {subject}\n\n\n");
+        let reading = read_one(TagKind::Answers, "anna@people.test", &text);
+        let MailReading::Outcome(Outcome::Inbound(inbound)) = reading else {
+            panic!("{subject}: {reading:?}")
+        };
+        assert_eq!(inbound.text, expected, "{subject}");
+    }
 }

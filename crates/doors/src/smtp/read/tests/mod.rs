@@ -2,6 +2,12 @@ use super::*;
 use records::{AlertNo, EndpointNo};
 
 mod answers;
+mod bounces;
+
+/// Reads a mail whose deliveries' addresses are not known.
+fn read(mail: &InboundMail, at: Timestamp) -> Vec<MailReading> {
+    super::read(mail, &[], at)
+}
 
 fn recipient(kind: TagKind) -> InboundRecipient {
     let address = format!("{}+7.42@in.test", kind.mailbox());
@@ -142,9 +148,63 @@ fn automatic_mail_is_no_answer() {
             "{subject}"
         );
     }
-    for headers in
-        ["Auto-Submitted: no", "Auto-Submitted: NO (a person)", "Precedence: first-class", "Importance: high"]
-    {
+    for (headers, why) in [
+        ("X-Auto-Response-Suppress: All", "written by a machine"),
+        ("X-Auto-Response-Suppress: DR, OOF, AutoReply", "written by a machine"),
+        ("X-Autoresponder: vacation", "written by a machine"),
+        ("X-AutoReply-From: x@y.z", "written by a machine"),
+        ("Content-Type: message/disposition-notification", "report"),
+        ("Content-Type: text/calendar; method=REPLY", "calendar"),
+    ] {
+        assert_eq!(
+            read_one(TagKind::Answers, "anna@people.test", &mail(headers)),
+            MailReading::Ignored(why),
+            "{headers:?}"
+        );
+    }
+}
+
+#[test]
+fn subjects_and_sentences_of_responders_are_no_answers_and_those_of_people_are() {
+    for subject in [
+        "Resposta automática: Fire",
+        "Automatyczna odpowiedź: Fire",
+        "Автоматический ответ: Fire",
+        "自动答复: Fire",
+        "自動応答: Fire",
+        "자동 회신: Fire",
+        "Otomatik yanıt: Fire",
+        "[Auto-Reply] Fire",
+        "Out of Office",
+        "Read: Fire",
+        "Läst: Fire",
+        "Gelesen: Fire",
+        "已读: Fire",
+        "Ann Berg is away",
+        "Accepted: Fire",
+    ] {
+        let text = format!("From: anna@people.test\nSubject: {subject}\n\n1\n");
+        let reading = read_one(TagKind::Answers, "anna@people.test", &text);
+        assert_eq!(reading, MailReading::Ignored("subject of a responder"), "{subject}");
+    }
+    let declared = "From: anna@people.test\nSubject: Re: Fire\n\n1\nThis is an automatic reply.\n";
+    let reading = read_one(TagKind::Answers, "anna@people.test", declared);
+    assert_eq!(reading, MailReading::Ignored("says that it is automatic"));
+    for subject in ["Re: Fire", "Ready", "Absolutely safe", "Ooops", "Lunch"] {
+        let text =
+            format!("From: anna@people.test\nSubject: {subject}\n\nI am out of the office, and safe\n");
+        let reading = read_one(TagKind::Answers, "anna@people.test", &text);
+        assert!(matches!(reading, MailReading::Outcome(Outcome::Inbound(_))), "{subject}: {reading:?}");
+    }
+    let mail =
+        |headers: &str| format!("From: Anna <anna@people.test>\nSubject: Re: x\n{headers}\n\nI am safe\n");
+    for headers in [
+        "X-Auto-Response-Suppress: None",
+        "Auto-Submitted: no",
+        "Auto-Submitted: NO (a person)",
+        "Precedence: first-class",
+        "Importance: high",
+    ] {
         let reading = read_one(TagKind::Answers, "anna@people.test", &mail(headers));
         assert!(matches!(reading, MailReading::Outcome(Outcome::Inbound(_))), "{headers}: {reading:?}");
     }
