@@ -100,17 +100,18 @@ mod tests {
         let path = data.path().join(FILE);
         for _ in 0..2 {
             note_in_folder(data.path()).unwrap();
-            assert_eq!(std::fs::read_to_string(&path).unwrap(), "campanile data 1\n");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{WORDS}{DATA_FORM}\n"));
         }
-        for (text, words) in [("campanile data 2\n", "newer version"), ("campanile\n", "damaged")] {
+        let newer = format!("{WORDS}{}\n", DATA_FORM + 1);
+        for (text, words) in [(newer.as_str(), "newer version"), ("campanile\n", "damaged")] {
             std::fs::write(&path, text).unwrap();
             let refused = note_in_folder(data.path()).unwrap_err();
             assert!(refused.contains(words) && refused.contains(&path.display().to_string()), "{refused}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
-        std::fs::write(&path, "campanile data 0\n").unwrap();
+        std::fs::write(&path, format!("{WORDS}{}\n", DATA_FORM - 1)).unwrap();
         note_in_folder(data.path()).unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "campanile data 1\n");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{WORDS}{DATA_FORM}\n"));
     }
 
     #[tokio::test]

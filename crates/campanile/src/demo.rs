@@ -37,7 +37,7 @@ pub struct DemoOptions {
 /// Runs the demo; true if every recipient is accounted for.
 pub async fn run(options: DemoOptions) -> Result<bool, String> {
     let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
-    let town = Town::new(SEED, options.recipients);
+    let town = town::town(options.recipients);
     let setup = town::setup(&town, folder.path(), options.listen)?;
     let mut server = RunningServer::open(setup, None).await?;
     // The demo says its token itself.

@@ -52,6 +52,14 @@ impl Keys {
         gateway::Secret::from(format!("whsec_{secret}"))
     }
 
+    /// The secret that signs callbacks of an account: of the config's, else of this installation's.
+    pub fn account_callbacks(&self, configured: Option<gateway::Secret>) -> doors::http::CallbackSecrets {
+        let whole = configured.unwrap_or_else(|| self.webhook_secret());
+        std::sync::Arc::new(move |account| {
+            gateway::notice::account_secret(&whole, account).ok().map(|secret| secret.reveal().to_owned())
+        })
+    }
+
     /// What processes vouch with for a caller they pass on: made of another, for it needs to be remembered
     /// nowhere.
     pub fn forwarding(&self) -> [u8; SECRET_OCTETS] {

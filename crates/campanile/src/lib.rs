@@ -12,6 +12,7 @@ mod descriptors;
 mod exports;
 mod first_token;
 mod keys;
+mod line_sessions;
 mod live_settings;
 pub mod log;
 mod log_filter;

@@ -1,10 +1,10 @@
-//! Adapters between crates that may not know each other: parts of messages, tags of mail.
+//! Adapters between crates that may not know each other: parts of messages, tags of mail, callback URLs.
 
 use crate::setup::ConfiguredRoute;
 use arc_swap::ArcSwap;
 use engine::UnitsEstimator;
 use gateway::{AnyRoute, registry};
-use records::{AlertNo, Body, EndpointNo, Route};
+use records::{AlertNo, Body, CallbackPurpose, EndpointNo, Route};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -39,6 +39,28 @@ impl UnitsEstimator for PartsEstimator {
         let routes = self.routes.load();
         let Some(settings) = routes.get(&route.name) else { return u32::MAX };
         registry::of(route.channel).map_or(u32::MAX, |gateway| gateway.units_max(settings))
+    }
+}
+
+/// Reads where the mail of a delivery went, for the door that reads reports on several recipients.
+pub fn address_of(store: store::SharedStore) -> doors::smtp::AddressOf {
+    Arc::new(move |alert, endpoint| {
+        let block = store.roster_block(alert, endpoint).ok().flatten()?;
+        let entry = block.entries.into_iter().nth(endpoint.0.checked_sub(block.first.0)? as usize)?;
+        Some(entry.address)
+    })
+}
+
+/// The HTTP door's callback URLs, for the gateways that hand them out.
+pub struct CallbackUrlsOf(pub Arc<doors::http::AnswerLinks>);
+
+impl gateway::CallbackUrls for CallbackUrlsOf {
+    fn delivery(&self, alert: AlertNo, endpoint: EndpointNo) -> Option<String> {
+        self.0.delivery_callback(alert, endpoint)
+    }
+
+    fn route(&self, route: &str, purpose: CallbackPurpose) -> Option<String> {
+        self.0.route_callback(route, purpose)
     }
 }
 

@@ -3,8 +3,10 @@
 use crate::keys::Keys;
 use crate::setup::{ConfiguredRoute, Setup};
 use crate::simulate::Simulators;
+use gateway::line::LineSessions;
 use gateway::{Changed, GatewayContext, RunningGateway};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The notice gateway has no route; no route can have this name.
 const NOTICES: &str = "(notices)";
@@ -20,6 +22,11 @@ pub(crate) struct RunningRoutes {
 impl RunningRoutes {
     pub(crate) fn new(context: GatewayContext, simulators: Simulators) -> RunningRoutes {
         RunningRoutes { context, simulators, gateways: BTreeMap::new(), configured: BTreeMap::new() }
+    }
+
+    /// The open sessions of the line protocol, which the topic door enters.
+    pub(crate) fn lines(&self) -> &Arc<LineSessions> {
+        &self.context.lines
     }
 
     pub(crate) fn simulators(&self) -> &Simulators {

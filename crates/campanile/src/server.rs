@@ -212,7 +212,7 @@ impl RunningServer {
             cores,
         };
         server.open_routes(&setup, &keys)?;
-        server.open_doors(setup, clock, links, reload).await?;
+        server.open_doors(setup, &keys, clock, links, reload).await?;
         Ok(server)
     }
 
@@ -233,6 +233,7 @@ impl RunningServer {
     async fn open_doors(
         &mut self,
         setup: Setup,
+        keys: &Keys,
         clock: Clock,
         links: Arc<AnswerLinks>,
         reload: Option<doors::http::Reload>,
@@ -250,7 +251,10 @@ impl RunningServer {
                 store: self.store.clone(),
                 media: setup.media.clone(),
                 clock: clock.clone(),
-                audit_key: self.keepers.audit.key(),
+                secrets: doors::http::DoorSecrets {
+                    audit: self.keepers.audit.key(),
+                    callbacks: keys.account_callbacks(setup.callbacks.secret.clone()),
+                },
                 links,
                 messages: Arc::new(self.engine.messages()),
                 live_tokens: live_tokens.clone(),
@@ -274,7 +278,7 @@ impl RunningServer {
                 intake: Arc::new(self.engine.messages()),
                 clients: self.live.clients.clone(),
                 bus: self.bus.clone(),
-                clock,
+                clock: clock.clone(),
                 cores: self.cores.clone(),
                 gatekeeper: gatekeeper.clone(),
             };
@@ -282,17 +286,25 @@ impl RunningServer {
             self.doors.smpp = Some(door);
         }
         if let Some(topics) = setup.topics {
+            let people = self.line_people(clock);
             let deps = doors::topic::TopicsDeps {
                 bus: self.bus.clone(),
                 token_check: doors::topic::by_tokens(self.store.clone(), live_tokens),
                 cores: self.cores.clone(),
                 gatekeeper,
+                people: Some(people),
             };
             let door = doors::topic::start(topics, deps).await.map_err(|error| error.to_string())?;
             self.doors.topics = Some(door);
         }
         let diameter = setup.diameter.map(|diameter| self.credit_control(diameter, doors));
         self.open_credit_control(diameter.flatten(), peers).await
+    }
+
+    /// What the topic door needs for people who log in.
+    fn line_people(&self, clock: Clock) -> doors::topic::PeopleDeps {
+        let key = self.keepers.audit.key();
+        crate::line_sessions::people(&self.engine, self.routes.lines(), clock, &key)
     }
 
     async fn open_smtp(
@@ -304,6 +316,7 @@ impl RunningServer {
         let deps = doors::smtp::SmtpDeps {
             bus: self.bus.clone(),
             tags: Arc::new(crate::parts_estimator::TagsOf(self.tags.clone())),
+            address_of: crate::parts_estimator::address_of(self.store.clone()),
             clock,
             cores: self.cores.clone(),
             gatekeeper,
@@ -463,6 +476,7 @@ fn gateway_context(
 ) -> GatewayContext {
     let mut context = GatewayContext::new(Arc::clone(bus), Arc::new(wall_clock), Arc::clone(cores));
     context.signing_key = Arc::from(&keys.tags[..]);
+    context.callback_urls = Some(Arc::new(crate::parts_estimator::CallbackUrlsOf(links(setup, keys))));
     let documents = StoredDocuments { store: store.clone(), media: setup.media.clone() };
     context.documents = Some(Arc::new(documents));
     context

@@ -13,7 +13,7 @@ const BODY_OCTETS_MAX: u64 = 64 << 20;
 
 /// The forms of an entry, with an address of every channel.
 fn audience_help() -> String {
-    let address = |channel: &&dyn channels::Channel| format!("{}:{}", channel.name(), channel.example());
+    let address = |channel: &&dyn channels::Channel| channels::entry(channel.number(), channel.example());
     let addresses: Vec<String> = channels::ALL.iter().map(address).collect();
     format!("Audience: all, group:G, group:G/CHANNEL, recipient:R, {}; repeat for more", addresses.join(", "))
 }

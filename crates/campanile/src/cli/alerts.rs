@@ -153,9 +153,35 @@ fn forecast_text(forecast: &Value) -> String {
         let header = ["route", "#endpoints", "#parts", "#time", "#cost"];
         let _ = write!(out, "\n{}", table::columns(header, routes));
     }
+    out.push_str(&kinds(&forecast["devices"]));
     out.push_str(&counted("left out", "#endpoints", &forecast["excluded"]));
     out.push_str(&counted("without a value for", "#people", &forecast["missing_values"]));
     out
+}
+
+/// What each kind of device gets, where there are several.
+fn kinds(devices: &Value) -> String {
+    /// Letters of a text in the table.
+    const TEXT_CHARS_MAX: usize = 60;
+    let Some(devices) = devices.as_array().filter(|devices| devices.len() > 1) else { return String::new() };
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let rows = devices.iter().map(|device| {
+        let members = device["profile"].as_object().into_iter().flatten();
+        let profile: Vec<String> =
+            members.map(|(name, value)| format!("{name} {}", value.to_string().trim_matches('"'))).collect();
+        let said = text(if device["problem"].is_null() { &device["text"] } else { &device["problem"] });
+        let line: Vec<&str> = said.split_whitespace().collect();
+        let mut said: String = line.join(" ");
+        if let Some((end, _)) = said.char_indices().nth(TEXT_CHARS_MAX) {
+            said.replace_range(end.., "…");
+        }
+        let number = |name: &str| device[name].as_u64().unwrap_or(0).to_string();
+        let kind = [text(&device["channel"]), text(&device["language"]), profile.join(", ")];
+        let [channel, language, profile] = kind;
+        [channel, language, profile, number("devices"), number("letters"), number("parts"), said]
+    });
+    let header = ["channel", "language", "profile", "#devices", "#letters", "#parts", "text"];
+    format!("\n{}", table::columns(header, rows.collect::<Vec<_>>()))
 }
 
 fn path(id: &str) -> String {
@@ -173,12 +199,19 @@ mod tests {
             "recipients": 3, "endpoints": 4, "seconds": 12.2, "cost": 40,
             "channels": {"sms": 3, "mail": 1}, "excluded": {"opted out": 2}, "missing_values": {"ward": 7},
             "routes": {"carrier-1": {"endpoints": 3, "units": 6, "seconds": 12.2, "cost": 40}}, "problems": [],
+            "devices": [
+                {"channel": "sms", "devices": 2, "text": "Leave\nnow", "letters": 9, "parts": 2},
+                {"channel": "sms", "profile": {"length": 20, "links": false}, "devices": 1, "problem": "none", "letters": 0, "parts": 0},
+            ],
         });
         let text = forecast_text(&forecast);
         for words in [
             "3 recipients, 4 endpoints; the last is with its carrier after 12 s; cost 40\n",
             "channel  endpoints\nmail             1\nsms              3\n",
             "route      endpoints  parts  time  cost\ncarrier-1          3      6  12 s    40\n",
+            "channel  language  profile                 devices  letters  parts  text\n",
+            "sms                                              2        9      2  Leave now\n",
+            "sms                length 20, links false        1        0      0  none\n",
             "left out   endpoints\nopted out          2\n",
             "without a value for  people\nward                      7\n",
         ] {

@@ -61,7 +61,7 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
   campanile openapi > openapi.json
   campanile openapi | jq '.paths | keys'")]
     Openapi,
-    /// People: import, export, list, erase
+    /// People: import, export, list, erase, their own pages
     #[command(subcommand)]
     Recipients(Recipients),
     /// Alerts: send, follow, pause, resume, cancel, report
@@ -72,6 +72,9 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
   campanile forecast --audience group:staff --text \"Leave the building\"
   campanile forecast --audience all --text \"Test\" --channel sms --format json")]
     Forecast(Box<Forecast>),
+    /// Words of people that are perhaps a STOP: list, confirm, dismiss
+    #[command(subcommand)]
+    Stops(super::stops::StopsCommand),
     /// Tokens: create, list, revoke
     #[command(subcommand)]
     Token(Token),
@@ -108,14 +111,6 @@ pub(crate) struct Bench {
     /// A scenario and its options
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     pub arguments: Vec<OsString>,
-}
-
-/// Arguments of what is refused anyway.
-#[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
-pub(crate) struct Anything {
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    _arguments: Vec<String>,
 }
 
 /// `campanile ledger`.
@@ -285,6 +280,13 @@ The record, its places in groups, and the person's addresses, names, answers and
 audit trail are removed; counts stay. Alerts that have not ended are gone through when they have. An address that
 another recipient has too stays theirs. What cannot be removed at once: docs/operating.md, Privacy.")]
     Erase(super::privacy::EraseArgs),
+    /// Make a link to a person's own page, where they change how alerts reach them
+    #[command(after_help = "Examples:
+  campanile recipients page ext-77
+
+The link holds for 30 days. Whoever has it decides how alerts reach the person: give it to nobody else. A person gets
+one by themselves who writes PAGE to the number that alerts come from.")]
+    Page(super::privacy::PageArgs),
     /// List recipients
     #[command(after_help = "Examples:
   campanile recipients list
@@ -471,7 +473,7 @@ pub(crate) struct ListAlerts {
 
 #[derive(Debug, Args)]
 pub(crate) struct One {
-    /// The alert's id
+    /// Its id
     #[arg(value_name = "ID")]
     pub id: String,
     #[command(flatten)]
@@ -558,9 +560,6 @@ pub(crate) struct ListTokens {
 pub(crate) enum Sim {
     #[command(flatten)]
     Built(Box<sim::SimCommand>),
-    /// A pager terminal; not built yet
-    #[command(hide = true)]
-    Pager(Anything),
 }
 
 #[derive(Debug, Args)]

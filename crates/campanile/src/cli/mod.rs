@@ -19,12 +19,12 @@ mod people;
 mod privacy;
 mod report;
 mod sse;
+mod stops;
 mod table;
 #[cfg(test)]
 mod tests;
 mod tokens;
 mod udp;
-mod unbuilt;
 mod watch;
 
 pub use args::{Demo, Serve};
@@ -108,6 +108,7 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
             Recipients::Import(import) => Box::pin(people::import(import)) as client::Work,
             Recipients::Export(export) => Box::pin(people::export(export)),
             Recipients::Erase(erase) => Box::pin(privacy::erase(erase)),
+            Recipients::Page(page) => Box::pin(privacy::page(page)),
             Recipients::List(list) => Box::pin(people::list(list)),
         }),
         CliCommand::Alert(alert) => client::block_on(match alert {
@@ -123,6 +124,11 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
             AlertCommand::Report(report) => Box::pin(alerts::report(report)),
         }),
         CliCommand::Forecast(forecast) => client::block_on(Box::pin(alerts::forecast(forecast))),
+        CliCommand::Stops(command) => client::block_on(match command {
+            stops::StopsCommand::List(list) => Box::pin(stops::list(list)) as client::Work,
+            stops::StopsCommand::Confirm(one) => Box::pin(stops::decide(one, true)),
+            stops::StopsCommand::Dismiss(one) => Box::pin(stops::decide(one, false)),
+        }),
         CliCommand::Token(token) => client::block_on(match token {
             Token::Create(create) => match create.data.clone() {
                 Some(data) => {
@@ -137,10 +143,7 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
             audit_args::AuditCommand::List(list) => Box::pin(audit::list(list)) as client::Work,
             audit_args::AuditCommand::Verify(verify) => Box::pin(audit::verify(verify)),
         }),
-        CliCommand::Sim(sim) => match sim {
-            args::Sim::Built(command) => Ok(command.run()?),
-            args::Sim::Pager(_) => Err(unbuilt::refused("this simulator")),
-        },
+        CliCommand::Sim(args::Sim::Built(command)) => Ok(command.run()?),
         CliCommand::Bench(bench) => bench::run(&bench),
         CliCommand::Ledger(args::LedgerCommand::Audit(audit)) => ledger::audit(&audit),
         CliCommand::Ledger(args::LedgerCommand::Export(export)) => ledger::export(&export),

@@ -66,9 +66,15 @@ fn import_outcome(answer: &Value, is_success: bool, json: bool) -> Outcome {
     let count = answer["problem_count"].as_u64().unwrap_or(problems.len() as u64);
     let imported = answer["imported"].as_u64().unwrap_or(0);
     if json {
-        let out = json!({"imported": imported, "problem_count": count, "problems": problems});
+        let mut out = json!({"imported": imported, "problem_count": count, "problems": problems});
+        for told in ["notes", "attributes", "without_device", "without_device_ids"] {
+            if !answer[told].is_null() {
+                out[told] = answer[told].clone();
+            }
+        }
         print(&format!("{out}\n"))?;
     } else {
+        told(answer).iter().for_each(|line| eprintln!("{line}"));
         for problem in problems.iter().take(ROWS_SHOWN) {
             eprintln!("{}", row_line(problem));
         }
@@ -88,6 +94,30 @@ fn import_outcome(answer: &Value, is_success: bool, json: bool) -> Outcome {
         (false, 0) => print(&format!("{people} imported\n")),
         (false, _) => print(&format!("{people} imported, {rows}: those rows were skipped\n")),
     }
+}
+
+/// What an importer should know beside the problems, a line each.
+fn told(answer: &Value) -> Vec<String> {
+    let texts = |key: &str| -> Vec<String> {
+        let list = answer[key].as_array().map(Vec::as_slice).unwrap_or_default();
+        list.iter().filter_map(Value::as_str).map(table::one_line).collect()
+    };
+    let notes = answer["notes"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let text = |note: &Value, key: &str| table::one_line(note[key].as_str().unwrap_or_default());
+    let mut lines: Vec<String> =
+        notes.iter().map(|note| format!("column {} {}", text(note, "field"), text(note, "reason"))).collect();
+    let attributes = texts("attributes");
+    if !attributes.is_empty() {
+        lines.push(format!("attributes: {}", attributes.join(", ")));
+    }
+    let without = answer["without_device"].as_u64().unwrap_or(0);
+    if without > 0 {
+        let ids = texts("without_device_ids");
+        let ids = ids.iter().take(DEVICES_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let more = if without > DEVICES_SHOWN as u64 { ", …" } else { "" };
+        lines.push(format!("without any device, so that nothing reaches them: {without} ({ids}{more})"));
+    }
+    lines
 }
 
 fn row_line(problem: &Value) -> String {
@@ -224,4 +254,22 @@ fn device(device: &Value) -> String {
     let off = if device["enabled"] == false { " (off)" } else { "" };
     let out = if device["opted_out"] == true { " (opted out)" } else { "" };
     format!("{}:{}{off}{out}", text("channel"), text("address"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_importer_is_told_of_columns_and_of_people_without_a_device() {
+        let answer = json!({
+            "notes": [{"field": "mobile", "reason": "is taken for sms addresses: call the column sms to be sure"}],
+            "attributes": ["floor", "site"], "without_device": 5, "without_device_ids": ["a", "b", "c", "d", "e"],
+        });
+        let lines = told(&answer);
+        assert_eq!(lines[0], "column mobile is taken for sms addresses: call the column sms to be sure");
+        assert_eq!(lines[1], "attributes: floor, site");
+        assert_eq!(lines[2], "without any device, so that nothing reaches them: 5 (a, b, c, …)");
+        assert!(told(&json!({"imported": 1, "without_device": 0, "attributes": []})).is_empty());
+    }
 }

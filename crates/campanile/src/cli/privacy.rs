@@ -1,4 +1,4 @@
-//! `campanile recipients erase`.
+//! `campanile recipients erase` and `page`: a person's rights.
 
 use super::args::{FormatArgs, ServerArgs};
 use super::client::{ApiClient, segment};
@@ -25,6 +25,28 @@ pub(super) async fn erase(erase: EraseArgs) -> Outcome {
         return print(&format!("{erased}\n"));
     }
     print(&told(&erased))
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PageArgs {
+    /// Id of the recipient
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    format: FormatArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+pub(super) async fn page(page: PageArgs) -> Outcome {
+    let client = ApiClient::new(&page.server)?;
+    let path = format!("/api/v1/recipients/{}:page-link", segment(&page.id));
+    let link = client.post(&path, None).await?;
+    if page.format.is_json() {
+        return print(&format!("{link}\n"));
+    }
+    let part = |key: &str| link[key].as_str().unwrap_or_default().to_owned();
+    print(&format!("{}\nholds until {}\n", part("url"), part("expires")))
 }
 
 /// What became of it, for people.

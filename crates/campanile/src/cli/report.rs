@@ -175,8 +175,9 @@ fn tally(out: &mut String, title: &str, members: &Value, style: Style) {
     let Some(members) = object(members) else { return };
     let mut rows: Vec<(&String, u64)> =
         members.iter().map(|(name, count)| (name, count.as_u64().unwrap_or(0))).collect();
-    rows.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let largest = rows.first().map_or(1, |(_, count)| *count);
+    // Answers in words are for a person to read: they come first.
+    rows.sort_by_key(|(name, count)| (*name != "other", std::cmp::Reverse(*count)));
+    let largest = rows.iter().map(|(_, count)| *count).max().unwrap_or(1);
     let _ = writeln!(out, "{title}");
     for (name, count) in rows.iter().take(LISTED_MAX) {
         let bar = "■".repeat(filled(*count, largest, style.bar() / 3));

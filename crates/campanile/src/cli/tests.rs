@@ -52,7 +52,7 @@ fn help_names_every_channel_where_it_names_channels() {
     for channel in channels::ALL {
         let name = channel.name();
         assert!(import.split([',', '(', ';']).any(|word| word.trim() == name), "{name}: {import}");
-        assert!(send.contains(&format!("{name}:{}", channel.example())), "{name}: {send}");
+        assert!(send.contains(&channels::entry(channel.number(), channel.example())), "{name}: {send}");
         assert!(send.contains("Use these channels only"), "{send}");
     }
 }
@@ -85,7 +85,7 @@ fn exit_codes_are_0_for_success_1_for_failure_2_for_wrong_usage() {
         ("ledger audit --data nowhere".to_owned(), 1),
         ("ledger".to_owned(), 2),
         ("udp send --rate 10G".to_owned(), 2),
-        ("sim pager".to_owned(), 2),
+        ("sim pager --listen x".to_owned(), 1),
         ("sim credit --listen x".to_owned(), 1),
         ("sim credit --lost 2".to_owned(), 1),
         ("bananas".to_owned(), 2),

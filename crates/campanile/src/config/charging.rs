@@ -6,7 +6,8 @@ use super::check_servers::{Where, store_kept};
 use super::values::FsyncWords;
 use bus::embedded::Fsync;
 use charging::server::FinalUnits;
-use ledger::config::{DefaultAccount as OpensWith, DuplicateLimits, FinalAction, Unreferenced};
+use ledger::Units;
+use ledger::config::{DefaultAccount as OpensWith, DuplicateLimits, FinalAction, Quota, Unreferenced};
 use ledger::tariff::{Rates, Tariff, Tariffs};
 use ledger::tariff_spec::TariffSpec;
 use settings::{section, words};
@@ -59,6 +60,8 @@ section! {
         /// Threads of a new ledger. In PostgreSQL at most 32, each a connection of each process.
         #[manual(default = "one for two cores; 4 where processes share PostgreSQL", example = 2)]
         shards: Option<u32> = None,
+        /// Size and bound of grants.
+        quota: GrantSizes = GrantSizes::default(),
         /// Tariffs.
         tariff: Vec<ChargingTariff> = Vec::new(),
     }
@@ -156,7 +159,9 @@ section! {
 
 section! {
     /// Tariffs. The longest prefix decides, then the tariff with more conditions. Without one that fits, 1
-    /// unit, 1,000,000 octets (begun), 60 s (begun) cost 1 each. Applied by a reload.
+    /// unit, 1,000,000 octets (begun), 60 s (begun) cost 1 each. A tariff prices what it names of `unit`,
+    /// `octets` and `seconds`; other units beside those cost nothing, and alone as much as without a tariff.
+    /// Applied by a reload.
     ChargingTariff {
         /// Service-Context-Id.
         #[manual(default = "any", example = "32274@3gpp.org")]
@@ -181,13 +186,56 @@ section! {
         utc_offset: Option<String> = None,
         /// Price of a message or another service-specific unit.
         #[manual(inline, example = {price = 5, per = 1})]
-        unit: Price = Price { price: 1, per: 1 },
+        unit: Option<Price> = None,
         /// Price of octets.
-        #[manual(inline)]
-        octets: Price = Price { price: 1, per: 1_000_000 },
+        #[manual(inline, example = {price = 5, per = 1000000})]
+        octets: Option<Price> = None,
         /// Price of seconds.
         #[manual(inline, example = {price = 2, per = 60})]
-        seconds: Price = Price { price: 1, per: 60 },
+        seconds: Option<Price> = None,
+    }
+}
+
+section! {
+    /// Size of a grant where a request leaves it to the server (an empty Requested-Service-Unit), in the
+    /// units that the tariff names, or that are usual of the service: octets of 32251, seconds of 32260; and
+    /// the largest grant of any request. Applied by a reload.
+    GrantSizes {
+        /// Octets of such a grant; at least 1.
+        octets: u64 = 10_000_000,
+        /// Seconds of such a grant; at least 1.
+        seconds: u32 = 600,
+        /// Service-specific units of such a grant; at least 1.
+        units: u64 = 1,
+        /// Largest grant, octets; at least 1.
+        #[manual(default = "no bound", example = 1000000000)]
+        octets_max: Option<u64> = None,
+        /// Largest grant, seconds; at least 1.
+        #[manual(default = "no bound", example = 3600)]
+        seconds_max: Option<u32> = None,
+        /// Largest grant, service-specific units; at least 1.
+        #[manual(default = "no bound", example = 100)]
+        units_max: Option<u64> = None,
+    }
+}
+
+impl GrantSizes {
+    fn quota(&self) -> Quota {
+        let kinds = [
+            (self.octets_max.is_some(), Units::OCTETS),
+            (self.seconds_max.is_some(), Units::TIME),
+            (self.units_max.is_some(), Units::SPECIFIC),
+        ];
+        let at_most = Units {
+            present: kinds.iter().filter(|(is, _)| *is).fold(0, |kinds, (_, kind)| kinds | kind),
+            time_s: self.seconds_max.unwrap_or(0),
+            octets: self.octets_max.unwrap_or(0),
+            specific: self.units_max.unwrap_or(0),
+            money: 0,
+        };
+        let (octets, time_s, specific) = (self.octets, self.seconds, self.units);
+        let present = Units::OCTETS | Units::TIME | Units::SPECIFIC;
+        Quota { units: Units { present, octets, time_s, specific, money: 0 }, at_most }
     }
 }
 
@@ -231,6 +279,7 @@ impl Charging {
             threshold_percent: self.quota_threshold,
             holding_s: self.quota_holding_time.map_or(0, seconds),
             credit_pool: self.credit_pool,
+            quota: self.quota.quota(),
             duplicates: DuplicateLimits { event_window_s: seconds(self.event_window), ..usual.duplicates },
             unreferenced_refund: self.refund_max.map_or(Unreferenced::Refuse, Unreferenced::UpTo),
             ..usual
@@ -274,9 +323,9 @@ impl ChargingTariff {
             hours: self.hours.clone(),
             days: self.days.clone(),
             utc_offset: self.utc_offset.clone(),
-            unit: (&self.unit).into(),
-            octets: (&self.octets).into(),
-            seconds: (&self.seconds).into(),
+            unit: self.unit.as_ref().map(Into::into),
+            octets: self.octets.as_ref().map(Into::into),
+            seconds: self.seconds.as_ref().map(Into::into),
         }
     }
 
@@ -326,9 +375,26 @@ impl Check<'_> {
         let short = "must be at least 1h: duplicates are answered from the records";
         let few = charging.keep_records.is_some_and(|keep| keep < Duration::from_secs(3_600));
         self.check("charging.keep_records", few.then_some(short));
+        self.grant_sizes(&charging.quota);
         let short = "must be at least 1s";
         self.check("charging.validity", (charging.validity.as_secs() == 0).then_some(short));
         self.check("charging.event_window", (charging.event_window.as_secs() == 0).then_some(short));
+    }
+
+    /// What is granted is something, and within the bound.
+    fn grant_sizes(&mut self, quota: &GrantSizes) {
+        for (key, size, bound) in [
+            ("octets", quota.octets, quota.octets_max),
+            ("seconds", quota.seconds.into(), quota.seconds_max.map(u64::from)),
+            ("units", quota.units, quota.units_max),
+        ] {
+            let path = format!("charging.quota.{key}");
+            self.check(&path, (size == 0).then_some("must be at least 1"));
+            let none = "must be at least 1; without it there is no bound";
+            self.check(&format!("{path}_max"), (bound == Some(0)).then_some(none));
+            let over = bound.filter(|bound| (1..size).contains(bound));
+            self.check(&path, over.map(|bound| format!("{size} is over {key}_max, {bound}")));
+        }
     }
 
     /// Servers of others, where our own messages are paid there.

@@ -54,6 +54,7 @@ impl Check<'_> {
         self.charging();
         self.platforms();
         self.keywords();
+        self.prepared_alerts();
         self.cap(&self.config.cap.sender);
     }
 
@@ -204,11 +205,16 @@ impl Check<'_> {
         }
         let has_address = self.places.contains_key(&at("address"));
         // Some have no address, or one for each site.
-        let is_here =
-            common.channel.and_then(registry::of).is_some_and(|gateway| gateway.address().is_none());
-        match (has_address || is_here, common.sim && !is_here) {
+        let has_simulator =
+            common.channel.and_then(registry::of).is_none_or(|gateway| gateway.has_simulator());
+        match (has_address, common.sim) {
             (true, true) => self.add(&at("sim"), "excludes address: the simulator has its own"),
-            (false, false) => self.add(&at("address"), "is needed, or sim = true"),
+            (false, false) if route.needs_address() => {
+                self.add(
+                    &at("address"),
+                    if has_simulator { "is needed, or sim = true" } else { "is needed" },
+                );
+            }
             _ => {}
         }
         let rate = common.rate;
@@ -231,7 +237,8 @@ impl Check<'_> {
         // A key of an edge site that cannot be read was a problem of its own.
         let Ok(around) = self.config.surroundings(self.data) else { return };
         let mut looked_at = route.clone();
-        if gateway.address().is_some() && (route.common.sim || route.common.address.is_none()) {
+        let lacks_address = route.common.address.is_none() && route.needs_address();
+        if gateway.address().is_some() && (route.common.sim || lacks_address) {
             looked_at.common.address = Some(SIMULATED_ADDRESS.to_owned());
         }
         let found = match looked_at.settings(&around) {

@@ -1,11 +1,13 @@
 //! Checks of `[smpp]`, `[[platform]]` and `[[keyword]]`.
 
 use super::check::Check;
-use super::platforms::{Platform, SmppClient};
+use super::platforms::{ActionChoice, Platform, SmppClient};
 use std::collections::BTreeSet;
 
 /// Platforms at most.
 const PLATFORMS_MAX: usize = 10_000;
+/// Characters of a PIN at least.
+const PIN_CHARACTERS_MIN: usize = 4;
 /// Words of a keyword at most, and characters of each.
 const WORDS_MAX: usize = 100;
 const WORD_CHARACTERS_MAX: usize = 50;
@@ -91,13 +93,39 @@ impl Check<'_> {
         }
     }
 
+    pub(super) fn prepared_alerts(&mut self) {
+        let prepared = &self.config.send;
+        for (n, send) in prepared.iter().enumerate() {
+            let at = |key: &str| format!("send[{n}].{key}");
+            let is_word = !send.name.is_empty() && !send.name.contains(char::is_whitespace);
+            let earlier = prepared[..n].iter().any(|one| one.name.eq_ignore_ascii_case(&send.name));
+            self.check(&at("name"), (!is_word).then_some("must be one word"));
+            self.check(&at("name"), earlier.then(|| format!("{:?} is there twice", send.name)));
+            let short = send.pin.reveal().chars().count() < PIN_CHARACTERS_MIN;
+            self.check(&at("pin"), short.then(|| format!("needs at least {PIN_CHARACTERS_MIN} characters")));
+            self.check(&at("who"), send.who.is_empty().then_some("is empty: nobody could send it"));
+            for (m, who) in send.who.iter().enumerate() {
+                let is_known = who.starts_with("recipient:") || who.starts_with("group:");
+                self.check(
+                    &at(&format!("who[{m}]")),
+                    (!is_known).then(|| format!("{who:?} is neither recipient:ID nor group:NAME")),
+                );
+            }
+            self.check(&at("text"), send.text.trim().is_empty().then_some("is empty"));
+            self.check(&at("audience"), send.audience.is_empty().then_some("is empty: it goes to nobody"));
+        }
+    }
+
     pub(super) fn keywords(&mut self) {
         let keywords = &self.config.keyword;
         for (n, keyword) in keywords.iter().enumerate() {
             let at = |key: &str| format!("keyword[{n}].{key}");
             if keyword.action.is_none() && !self.places.contains_key(&at("action")) {
-                self.add(&at("action"), "is needed: stop, start or help");
+                self.add(&at("action"), "is needed: such as stop, help, text or join");
             }
+            let needs_url = keyword.action == Some(ActionChoice::Url);
+            let lacks_url = needs_url && keyword.url.is_none();
+            self.check(&at("url"), lacks_url.then_some("is needed with action url"));
             let none = keyword.words.is_empty() || keyword.words.len() > WORDS_MAX;
             self.check(
                 &at("words"),

@@ -3,7 +3,8 @@
 use super::charging::{Charging, ChargingMode};
 use super::check::Check;
 use super::sections::loopback;
-use charging::server::{ConnectTo, FinalUnits, PeerRule, ServerConfig};
+use charging::server::{ConnectTo, FinalUnits, PeerRule, PeerTimers, ServerConfig};
+use diameter::check::Strictness;
 use net::{AllowedIp, DoorLimits, TlsClient, TlsClientSettings, TlsIdentity, TlsServer, TlsServerSettings};
 use settings::section;
 use std::collections::BTreeSet;
@@ -53,14 +54,19 @@ section! {
         /// Connections at once of one address (IPv6: of one network of 64 bits); at least 1. One more takes
         /// the place of that address's own oldest connection without capabilities.
         connections_per_address_max: usize = ServerConfig::default().limits.connections_per_address_max,
+        /// `false` admits what gateways are known to send against the standard: an AVP with the vendor 0
+        /// (else 3009), several Vendor-Ids in Vendor-Specific-Application-Id (5009), and within
+        /// Service-Information unknown AVPs with the M bit (5001). Needs a restart.
+        #[manual(example = false)]
+        strict: bool = true,
         /// Octets of a message; a longer one ends its connection.
         message_octets_max: u32 = ServerConfig::default().message_octets_max,
         /// Unanswered requests of a peer; requests beyond are answered with 3004.
         window: usize = ServerConfig::default().window,
         /// Silence after which the server sends a Device-Watchdog-Request; at least 6s (RFC 3539).
-        watchdog: Duration = ServerConfig::default().watchdog,
+        watchdog: Duration = ServerConfig::default().timers.watchdog,
         /// Time between attempts to connect to a peer, with a jitter of 2s either way; at least 2s.
-        reconnect: Duration = ServerConfig::default().reconnect,
+        reconnect: Duration = ServerConfig::default().timers.reconnect,
     }
 }
 
@@ -124,10 +130,10 @@ impl Diameter {
             connects_as: None,
             peers: self.peer.iter().map(|peer| peer.rule(data)).collect(),
             limits: DoorLimits::new(self.connections_max, self.connections_per_address_max),
+            strictness: if self.strict { Strictness::Strict } else { Strictness::Lenient },
             message_octets_max: self.message_octets_max,
             window: self.window,
-            watchdog: self.watchdog,
-            reconnect: self.reconnect,
+            timers: PeerTimers { watchdog: self.watchdog, reconnect: self.reconnect },
             final_units: charging
                 .map_or_else(FinalUnits::default, |charging| charging.final_unit.final_units()),
         }

@@ -10,10 +10,12 @@ mod check_servers;
 mod diameter;
 mod door_keys;
 mod edge;
+mod optout;
 mod outbound;
 mod platforms;
 mod route;
 mod sections;
+mod services;
 mod setup;
 #[cfg(test)]
 mod tests;
@@ -24,10 +26,12 @@ mod warnings;
 pub use charging::{Charging, ChargingMode, ChargingTariff, DefaultAccount, Price};
 pub use diameter::{Diameter, DiameterPeer};
 pub use edge::{Edge, EdgeSite};
+pub use optout::Optout;
 pub use outbound::Outbound;
 pub use platforms::{Keyword, Platform, Smpp, SmppClient};
 pub use route::Route;
 pub use sections::*;
+pub use services::{Organisation, Send, Services};
 pub use settings::{Place, Problems, SettingsProblem};
 pub use topics::Topics;
 

@@ -16,6 +16,7 @@ use smpp::pdu::Version;
 use smpp::text::Charset;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 section! {
@@ -71,7 +72,7 @@ section! {
         /// Its `system_id`: ASCII, at most 15 octets.
         #[manual(required, example = "platform-a")]
         system_id: String = String::new(),
-        /// Its password: ASCII, at most 8 octets.
+        /// Its password: ASCII, at most 64 octets. SMPP has 8: some clients send no more.
         #[manual(required, example = "secret")]
         password: Secret = Secret::default(),
         /// Account of its messages.
@@ -132,6 +133,9 @@ section! {
         /// URL to which messages from people are sent by GET; escapes as in Kannel's get-url.
         #[manual(example = "http://platform.example/in?from=%p&text=%b")]
         callback: Option<String> = None,
+        /// A text in the answer to `callback` (`text/plain`, at most 1,530 characters) goes back to the
+        /// person as a message, as with Kannel.
+        replies: bool = true,
         /// Own numbers, or prefixes of them: the client gets the messages that people send to these. None:
         /// messages to numbers that no other client names.
         numbers: Vec<String> = Vec::new(),
@@ -151,11 +155,15 @@ section! {
 }
 
 section! {
-    /// Words by which people stop messages, start them again, or request help. The whole message must be the
-    /// word, in upper or lower case. Without any `[[keyword]]` the usual words apply (STOP, STOPP, STOPALL,
-    /// UNSUBSCRIBE, ARRET, ALTO; START, UNSTOP), and no reply is sent.
+    /// Words by which people stop messages, start them again, or request help, and the replies to them. The
+    /// whole message must be the word; case, accents, width, punctuation and thanks around it do not count.
+    /// [Reserved words](platforms.md#stop-start-help) (STOP, STOP ALL, UNSUBSCRIBE, CANCEL, ARRET and others;
+    /// START, UNSTOP) apply beside them: a STOP without a keyword of its own gets the reply of the first one
+    /// of action `"stop"`, that of its language before others.
     Keyword {
-        /// `"stop"`, `"start"` or `"help"` (the reply only).
+        /// `"stop"`, `"start"`, `"help"` or `"text"` (the reply only), `"url"` (what `url` answers), or a
+        /// [service](services.md) that the words ask for beside its own: `"status"`, `"groups"`, `"join"`,
+        /// `"leave"`, `"subscribe"`, `"unsubscribe"`, `"lang"`, `"quiet"`, `"page"`, `"send"`.
         #[manual(required, example = "stop")]
         action: Option<ActionChoice> = None,
         /// The words: 1 to 100, each at most 50 characters.
@@ -170,6 +178,10 @@ section! {
         /// Reply, sent once in `engine.confirm_every`.
         #[manual(example = "Du får inga fler meddelanden från oss. Svara START för att få dem igen.")]
         reply: Option<String> = None,
+        /// URL that is fetched with action `"url"`, with escapes as in a platform's `callback`; the text it
+        /// answers is the reply. For short messages.
+        #[manual(example = "http://intranet.example/on-call?from=%p&text=%b")]
+        url: Option<String> = None,
     }
 }
 
@@ -182,6 +194,30 @@ words! {
         Start = "start",
         /// Only the reply.
         Help = "help",
+        /// The reply, whatever the word.
+        Text = "text",
+        /// What a URL answers.
+        Url = "url",
+        /// What is known of whoever asks.
+        Status = "status",
+        /// The groups that can be joined.
+        Groups = "groups",
+        /// Into a group.
+        Join = "join",
+        /// Out of a group.
+        Leave = "leave",
+        /// Alerts about something.
+        Subscribe = "subscribe",
+        /// No more alerts about something.
+        Unsubscribe = "unsubscribe",
+        /// The language of texts.
+        Lang = "lang",
+        /// Quiet hours.
+        Quiet = "quiet",
+        /// The link to their own page.
+        Page = "page",
+        /// An alert that was prepared.
+        Send = "send",
     }
 }
 
@@ -266,7 +302,7 @@ impl SmppClient {
 }
 
 impl LaneChoice {
-    fn lane(self) -> Lane {
+    pub(super) fn lane(self) -> Lane {
         match self {
             LaneChoice::Emergency => Lane::Emergency,
             LaneChoice::Urgent => Lane::Urgent,
@@ -307,6 +343,7 @@ impl Config {
             numbers: client.numbers.clone(),
             routes: client.routes.clone(),
             callback: None,
+            replies: false,
         });
         let platforms = self.platform.iter().map(|platform| MessageClientSettings {
             client: MessageClient::Platform(platform.username.clone()),
@@ -315,29 +352,32 @@ impl Config {
             numbers: platform.numbers.clone(),
             routes: platform.routes.clone(),
             callback: platform.callback.clone(),
+            replies: platform.replies,
         });
         clients.chain(platforms).collect()
     }
 
-    /// Words people stop and start messages with: those of the config, or the usual ones.
+    /// Words people stop and start messages with, beside the reserved ones.
     pub fn keywords(&self) -> Keywords {
         let confirm_every_s = u32::try_from(self.engine.confirm_every.as_secs()).unwrap_or(u32::MAX);
-        if self.keyword.is_empty() {
-            return Keywords { confirm_every_s, ..Keywords::default() };
-        }
         let list = self.keyword.iter().filter_map(|keyword| {
             Some(engine::Keyword {
                 action: match keyword.action? {
                     ActionChoice::Stop => KeywordAction::Stop,
                     ActionChoice::Start => KeywordAction::Start,
                     ActionChoice::Help => KeywordAction::Help,
+                    ActionChoice::Text => KeywordAction::Text,
+                    ActionChoice::Url => KeywordAction::Url,
+                    _ => return None,
                 },
                 words: keyword.words.clone(),
                 senders: keyword.senders.clone(),
                 language: keyword.language.clone(),
                 reply: keyword.reply.clone(),
+                url: keyword.url.clone(),
             })
         });
-        Keywords { list: list.collect(), confirm_every_s }
+        let services = Arc::new(self.service_rules());
+        Keywords { list: list.collect(), confirm_every_s, opt_out: self.opt_out_rules(), services }
     }
 }

@@ -13,13 +13,14 @@ pub struct Route {
     pub own: Option<AnySection>,
 }
 
-/// Keys of all routes that those without an address do not have.
-const PEER_KEYS: [&str; 2] = ["address", "sim"];
-
 /// Whether a route of this channel has the key.
 fn has(gateway: &dyn Gateway, key: &str) -> bool {
-    let is_common =
-        RouteKeys::KEYS.contains(&key) && (gateway.address().is_some() || !PEER_KEYS.contains(&key));
+    let is_common = RouteKeys::KEYS.contains(&key)
+        && match key {
+            "address" => gateway.address().is_some(),
+            "sim" => gateway.has_simulator(),
+            _ => true,
+        };
     is_common || gateway.keys().keys.contains(&key)
 }
 
@@ -88,15 +89,43 @@ impl Route {
             mode: common.mode?,
             rate: common.rate,
             simulated: common.sim,
-            prefixes: common.prefixes.clone(),
+            prefixes: self.prefixes(),
             senders: common.senders.clone(),
             accounts: common.accounts.clone(),
             weight: common.weight,
             cost: common.cost,
             priority: common.priority,
             validity_s: common.validity_s().unwrap_or(0),
-            receipts: common.receipts.unwrap_or(channels::traits(channel).receipts),
+            receipts: common.receipts.unwrap_or_else(|| self.has_receipts(channel)),
         })
+    }
+
+    /// The beginnings of the addresses that it takes: those of its network, where it names none.
+    fn prefixes(&self) -> Vec<String> {
+        let gateway = self.common.channel.and_then(registry::of);
+        match (gateway, &self.own) {
+            (Some(gateway), Some(own)) if self.common.prefixes.is_empty() => {
+                gateway.prefixes(own).iter().map(|prefix| (*prefix).to_owned()).collect()
+            }
+            _ => self.common.prefixes.clone(),
+        }
+    }
+
+    /// Whether its network tells what becomes of messages, as far as its keys say.
+    fn has_receipts(&self, channel: records::ChannelNumber) -> bool {
+        match (registry::of(channel), &self.own) {
+            (Some(gateway), Some(own)) => gateway.receipts(own),
+            _ => channels::traits(channel).receipts,
+        }
+    }
+
+    /// Whether it must have an address of its own.
+    pub fn needs_address(&self) -> bool {
+        let gateway = self.common.channel.and_then(registry::of);
+        match (gateway, &self.own) {
+            (Some(gateway), Some(own)) => gateway.needs_address(own),
+            _ => true,
+        }
     }
 
     /// The settings of its gateway. Nothing without a channel: such a config has problems.

@@ -4,9 +4,11 @@
 use super::charging::Charging;
 use super::diameter::Diameter;
 use super::edge::Edge;
+use super::optout::Optout;
 use super::outbound::Outbound;
 use super::platforms::{Keyword, Platform, Smpp};
 use super::route::Route;
+use super::services::{Organisation, Send, Services};
 use super::topics::Topics;
 use super::values::FsyncWords;
 use bus::embedded::Fsync;
@@ -67,6 +69,14 @@ section! {
         platform: Vec<Platform> = Vec::new(),
         /// Words that stop and start messages.
         keyword: Vec<Keyword> = Vec::new(),
+        /// Reach of a stop.
+        optout: Optout = Optout::default(),
+        /// Who runs this server.
+        organisation: Organisation = Organisation::default(),
+        /// What people do from their devices.
+        services: Services = Services::default(),
+        /// Alerts that were prepared to be sent from a device.
+        send: Vec<Send> = Vec::new(),
         /// The topic protocol.
         topics: Option<Topics> = None,
         /// Sites that alerts are pushed to as files.
@@ -275,7 +285,9 @@ section! {
 section! {
     /// Import of recipients.
     Recipients {
-        /// Country (ISO 3166-1) of national phone numbers. Without it numbers must begin with +.
+        /// Country (ISO 3166-1) of national phone numbers: those of recipients, and those of people that
+        /// networks and platforms write without a country code. Without it recipients' numbers must begin
+        /// with + or 00.
         #[manual(example = "SE")]
         region: Option<String> = None,
     }

@@ -9,6 +9,7 @@ use crate::setup::{
 };
 use bus::nats::Credentials;
 use doors::http::HttpConfig;
+use doors::topic::TopicUsers;
 use gateway::Surroundings;
 use gateway::edge::EdgeSites;
 use gateway::mail::ReplyDomain;
@@ -43,7 +44,7 @@ impl Config {
                 .smpp
                 .as_ref()
                 .map(|smpp| SmppDoor { config: smpp.door(data), clients: smpp.clients() }),
-            topics: self.topics.as_ref().map(|topics| topics.door(data, self.shares_topics())),
+            topics: self.topics.as_ref().map(|topics| topics.door(data, self.topic_users())),
             ledger: self.ledger(),
             external: self.external_charging(),
             diameter: self.diameter.as_ref().map(|diameter| diameter.server(data, self.charging.as_ref())),
@@ -81,6 +82,14 @@ impl Config {
     fn shares_topics(&self) -> bool {
         let publishes = |route: &Route| route.common.channel == Some(channels::TOPIC);
         bus_kept(&self.bus.url) == Some(Where::Shared) || self.route.iter().any(publishes)
+    }
+
+    /// Who uses the topic door beside its clients: the first route that writes into sessions of people is
+    /// named.
+    fn topic_users(&self) -> TopicUsers {
+        let writes = |route: &&Route| route.common.channel == Some(channels::LINE);
+        let line_route = self.route.iter().find(writes).map(|route| route.common.name.clone());
+        TopicUsers { is_shared: self.shares_topics(), line_route }
     }
 
     fn kept(&self, data: &Path) -> StoragePlace {
@@ -172,7 +181,7 @@ impl Config {
             around = around.with(ReplyDomain(domain));
         }
         if let Some(topics) = &self.topics {
-            let kept = topics.door(data, false);
+            let kept = topics.door(data, TopicUsers::default());
             let (topic_octets_max, message_octets_max) = (kept.topic_octets_max, kept.message_octets_max);
             around =
                 around.with(TextTopics { settings: kept.settings(), topic_octets_max, message_octets_max });

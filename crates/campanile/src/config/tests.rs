@@ -1,6 +1,7 @@
 mod doors;
 
 use super::*;
+use ::diameter::check::Strictness;
 use settings::Outline;
 use smpp::text::national::Language;
 use std::time::Duration;
@@ -177,7 +178,7 @@ fn rules_that_a_key_alone_cannot_tell() {
             "route[0].languages: tables of languages need charset gsm7",
         ),
         (route("weight = 0"), "route[0].weight: must be at least 1"),
-        (ROUTE.replace("sms\"", "pager\""), "route[0].channel: channel pager is not built yet"),
+        (ROUTE.replace("sms\"", "fax\""), "route[0].channel: channel fax is not built yet"),
         (
             ROUTE.replace("smsc.example:2775", "smsc.example"),
             "route[0].address: \"smsc.example\" is not host:port",
@@ -203,7 +204,7 @@ fn rules_that_a_key_alone_cannot_tell() {
         ),
         (
             "banana = 1".into(),
-            "banana: is unknown; known are http, store, bus, node, smtp, route, engine, recipients, retention, callback, outbound, log, cap, smpp, platform, keyword, topics, edge, diameter, charging",
+            "banana: is unknown; known are http, store, bus, node, smtp, route, engine, recipients, retention, callback, outbound, log, cap, smpp, platform, keyword, optout, organisation, services, send, topics, edge, diameter, charging",
         ),
     ];
     each_alone(cases);
@@ -214,15 +215,15 @@ fn an_audience_gets_the_verdict_that_an_alert_gets() {
     let cases: Vec<(String, &str)> = vec![
         (
             "[[cap.sender]]\nsender = \"s\"\naudience = [\"areas\"]".into(),
-            "cap.sender[0].audience[0]: \"areas\" is not an audience; did you mean area? write all, area, group:G, group:G/channel, recipient:R or CHANNEL:ADDRESS",
+            "cap.sender[0].audience[0]: \"areas\" is not an audience; did you mean area? write all, area, group:G, group:G/channel, recipient:R, alert:ID/received or CHANNEL:ADDRESS",
         ),
         (
             "[[cap.sender]]\nsender = \"s\"\naudience = [\"sms:+999123456789\"]".into(),
             "cap.sender[0].audience[0]: +999123456789 does not begin with a country code",
         ),
         (
-            "[[cap.sender]]\nsender = \"s\"\naudience = [\"group:g/pager\"]".into(),
-            "cap.sender[0].audience[0]: channel pager is not built yet",
+            "[[cap.sender]]\nsender = \"s\"\naudience = [\"group:g/fax\"]".into(),
+            "cap.sender[0].audience[0]: channel fax is not built yet",
         ),
     ];
     each_alone(cases);
@@ -242,6 +243,18 @@ fn charging_must_make_sense() {
         (
             "[charging]\ndefault_account = {balance = -1}".into(),
             "charging.default_account: balance and limit must be at least 0",
+        ),
+        (
+            "[charging.quota]\nseconds = 0".into(),
+            "charging.quota.seconds: must be at least 1",
+        ),
+        (
+            "[charging.quota]\nunits_max = 0".into(),
+            "charging.quota.units_max: must be at least 1; without it there is no bound",
+        ),
+        (
+            "[charging.quota]\noctets = 6\noctets_max = 5".into(),
+            "charging.quota.octets: 6 is over octets_max, 5",
         ),
         (
             "[charging]\n[[charging.tariff]]\nprefix = \"46x\"".into(),
@@ -299,6 +312,12 @@ fn the_credit_control_server_must_make_sense() {
         ),
     ];
     each_alone(cases);
+    let node = "[diameter]\norigin_host = \"a\"\norigin_realm = \"b\"";
+    for (more, strictness) in [("", Strictness::Strict), ("\nstrict = false", Strictness::Lenient)] {
+        let config = parsed(&format!("{node}{more}")).unwrap();
+        let server = config.diameter.as_ref().unwrap().server(Path::new("."), None);
+        assert_eq!(server.strictness, strictness, "{more}");
+    }
 }
 
 #[test]
@@ -366,6 +385,15 @@ fn topics_and_routes_to_them_must_make_sense() {
                 .into(),
             "route[0].address: is no key of channel topic",
         ),
+        (
+            "[[route]]\nname = \"b\"\nchannel = \"line\"\nmode = \"live\"".into(),
+            "route[0].channel: a route of channel line needs a section [topics]: people log in at that door",
+        ),
+        (
+            "[topics]\n[[route]]\nname = \"b\"\nchannel = \"line\"\nmode = \"live\"\ntake_within = \"2m\""
+                .into(),
+            "route[0].take_within: must be 100ms to 60s",
+        ),
     ];
     each_alone(cases);
 }
@@ -384,14 +412,17 @@ fn platforms_clients_and_keywords_must_make_sense() {
         ),
         ("[smpp]\ntls_key = \"k.pem\"".into(), "smpp.tls_key: needs tls_cert beside it"),
         (
-            "[[smpp.client]]\nsystem_id = \"a\"\npassword = \"ninechars\"".into(),
-            "smpp.client[0].password: it has 9 octets, over the limit of 8",
+            format!("[[smpp.client]]\nsystem_id = \"a\"\npassword = \"{}\"", "p".repeat(65)),
+            "smpp.client[0].password: it has 65 octets, over the limit of 64",
         ),
         (
             "[[smpp.client]]\nsystem_id = \"a\"\npassword = \"b\"\nroutes = [\"c\"]".into(),
             "smpp.client[0].routes[0]: there is no route \"c\"",
         ),
-        ("[[keyword]]\nwords = [\"STOP\"]".into(), "keyword[0].action: is needed: stop, start or help"),
+        (
+            "[[keyword]]\nwords = [\"STOP\"]".into(),
+            "keyword[0].action: is needed: such as stop, help, text or join",
+        ),
         ("[[keyword]]\naction = \"stop\"".into(), "keyword[0].words: has 0 words; it needs 1 to 100"),
     ];
     each_alone(cases);
@@ -543,7 +574,7 @@ fn a_secret_that_cannot_sign_is_refused_without_being_shown() {
 fn a_secret_is_never_shown() {
     let config = parsed(&format!("{ROUTE}password = \"hunter2\"")).unwrap();
     assert!(!format!("{config:?}").contains("hunter2"));
-    let long = problems(&format!("{ROUTE}password = \"hunter2-is-too-long\""));
+    let long = problems(&format!("{ROUTE}password = \"{}\"", "hunter2-".repeat(9)));
     assert_eq!(long.len(), 1);
     assert!(long[0].contains("password") && !long[0].contains("hunter2"), "{long:?}");
 }
@@ -570,6 +601,31 @@ fn a_route_tells_its_gateway_and_the_engine_what_they_need() {
     assert_eq!(mail.domain.as_deref(), Some("reply.b.se"));
     let records: Vec<_> = config.route.iter().filter_map(Route::record).collect();
     assert!(records[0].receipts && !records[1].receipts);
+}
+
+#[test]
+fn a_route_of_instant_messages_takes_the_addresses_of_its_network() {
+    let route = |keys: &str| format!("[[route]]\nname = \"m\"\nchannel = \"im\"\nmode = \"live\"\n{keys}\n");
+    let matrix = "protocol = \"matrix\"\nhomeserver = \"https://m.example\"\naccess_token = \"t\"\n";
+    let telegram = "protocol = \"telegram\"\ntoken = \"1:t\"\n";
+    for (keys, prefixes, receipts) in [
+        (matrix.to_owned(), "matrix:", true),
+        (telegram.to_owned(), "telegram:", false),
+        (format!("{telegram}prefixes = [\"telegram:-\"]"), "telegram:-", false),
+        ("protocol = \"matrix\"\nsim = true".to_owned(), "matrix:", true),
+    ] {
+        let record = parsed(&route(&keys)).unwrap().route[0].record().unwrap();
+        assert_eq!((record.prefixes, record.receipts), (vec![prefixes.to_owned()], receipts), "{keys}");
+    }
+    for (keys, expected) in [
+        ("", "route[0].protocol: is needed: matrix or telegram"),
+        ("protocol = \"xmpp\"", "route[0].protocol: xmpp is not built yet: matrix and telegram are"),
+        ("protocol = \"telegram\"", "route[0].token: is needed, or sim = true"),
+        (&format!("{telegram}prefixes = [\"@a\"]"), "does not begin with matrix: or telegram:"),
+    ] {
+        let found = problems(&route(keys));
+        assert!(found.iter().any(|line| line.contains(expected)), "{keys}: {found:#?}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::check::Check;
 use super::door_keys::door_limits;
 use super::sections::loopback;
 use bus::Retention;
-use doors::topic::TopicsConfig;
+use doors::topic::{TopicUsers, TopicsConfig};
 use net::TlsServerSettings;
 use settings::{section, words};
 use std::net::SocketAddr;
@@ -96,8 +96,8 @@ words! {
 }
 
 impl Topics {
-    /// As the door wants it. `is_shared`: others make topics on the same bus.
-    pub fn door(&self, data: &Path, is_shared: bool) -> TopicsConfig {
+    /// As the door wants it. `others`: who uses it beside its clients.
+    pub fn door(&self, data: &Path, others: TopicUsers) -> TopicsConfig {
         let tls = self.tls_cert.as_ref().zip(self.tls_key.as_ref());
         TopicsConfig {
             listen: (!self.tls_only).then_some(self.listen),
@@ -128,7 +128,7 @@ impl Topics {
             request: self.request_timeout,
             auth: self.auth_timeout,
             write_stall: self.write_stall,
-            is_shared,
+            others,
         }
     }
 }
@@ -144,7 +144,7 @@ impl Check<'_> {
             self.check(key, alone.then(|| format!("needs {other} beside it")));
         }
         self.networks("topics.proxy_from", &topics.proxy_from);
-        for problem in topics.door(self.data, false).problems() {
+        for problem in topics.door(self.data, TopicUsers::default()).problems() {
             self.add(&problem.field, problem.reason);
         }
     }

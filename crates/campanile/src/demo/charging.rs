@@ -25,7 +25,10 @@ use tokio::net::TcpStream;
 const BALANCE: i64 = 1_000;
 /// Who uses the network.
 const SUBSCRIBER: &str = "46701234567";
-const ORIGIN: Origin<'static> = Origin { host: "demo-gateway.client.test", realm: "client.test" };
+/// The realm of the demo's own gateway, where any is let in.
+const OWN_REALM: &str = "client.test";
+/// What stands for a part of a realm that may be anything.
+const OWN_PART: &str = "demo";
 const MEGABYTE: u64 = 1_000_000;
 const MESSAGE_OCTETS_MAX: u32 = 65_536;
 /// Accounts are looked at so often.
@@ -95,12 +98,7 @@ async fn show(server: &RunningServer, options: &ChargingDemoOptions) -> Result<b
     println!("  Diameter  {server}, Origin-Host {}, realm {realm}", options.origin_host);
     println!("  peers     of realm {} are let in", options.realm);
     println!("  accounts  {}/api/v1/accounts, with the token {}\n", api.url, api.token);
-    let admitted = options.realm.contains('*') || options.realm.eq_ignore_ascii_case(ORIGIN.realm);
-    if !admitted {
-        println!("  No peer of our own is of that realm: nothing is shown.\n");
-        return Ok(true);
-    }
-    let mut client = DemoGateway::open(server, realm).await?;
+    let mut client = DemoGateway::open(server, realm, &own_realm(&options.realm)).await?;
     println!("  {SUBSCRIBER} opens a session and uses 8 MB:");
     client.ask(RequestType::Initial, 10, 0).await?;
     client.ask(RequestType::Update, 10, 5).await?;
@@ -127,22 +125,31 @@ async fn watch(server: &RunningServer) {
     }
 }
 
+/// A realm that this pattern lets in.
+fn own_realm(pattern: &str) -> String {
+    if pattern == "*" { OWN_REALM.to_owned() } else { pattern.replace('*', OWN_PART) }
+}
+
 /// A gateway of a mobile network, with one session.
 struct DemoGateway<'r> {
     stream: TcpStream,
+    /// The server's.
     realm: &'r str,
+    own_host: String,
+    own_realm: String,
     number: u32,
 }
 
 impl<'r> DemoGateway<'r> {
-    async fn open(server: SocketAddr, realm: &'r str) -> Result<DemoGateway<'r>, String> {
+    async fn open(server: SocketAddr, realm: &'r str, own_realm: &str) -> Result<DemoGateway<'r>, String> {
         let stream = TcpStream::connect(server).await.map_err(|error| error.to_string())?;
-        let mut client = DemoGateway { stream, realm, number: 0 };
+        let (own_host, own_realm) = (format!("demo-gateway.{own_realm}"), own_realm.to_owned());
+        let mut client = DemoGateway { stream, realm, own_host, own_realm, number: 0 };
         let mut request = Vec::new();
         let flags = CommandFlags::default();
         let mut writer = Writer::request(&mut request, command::CAPABILITIES_EXCHANGE, 0, flags, 1, 1);
-        writer.identity(avp::ORIGIN_HOST, ORIGIN.host);
-        writer.identity(avp::ORIGIN_REALM, ORIGIN.realm);
+        writer.identity(avp::ORIGIN_HOST, &client.own_host);
+        writer.identity(avp::ORIGIN_REALM, &client.own_realm);
         writer.address(avp::HOST_IP_ADDRESS, Address::Ip([127, 0, 0, 1].into()));
         writer.u32(avp::VENDOR_ID, 0);
         writer.utf8(avp::PRODUCT_NAME, "campanile demo");
@@ -166,6 +173,8 @@ impl<'r> DemoGateway<'r> {
             ..ServiceToRequest::default()
         };
         let subscriber = [Subscription { kind: SubscriptionKind::E164, data: SUBSCRIBER }];
+        let session = format!("{};1;1", self.own_host);
+        let origin = Origin { host: &self.own_host, realm: &self.own_realm };
         let request = RequestToSend {
             kind,
             number: self.number,
@@ -176,7 +185,7 @@ impl<'r> DemoGateway<'r> {
             has_multiple_services: true,
             services: &[service],
             termination_cause: (kind == RequestType::Termination).then_some(1),
-            ..RequestToSend::debit("demo-gateway.client.test;1;1", ORIGIN, self.realm, Units::default())
+            ..RequestToSend::debit(&session, origin, self.realm, Units::default())
         };
         let mut octets = Vec::new();
         request.write(2 + self.number, 2 + self.number, &mut octets);
@@ -213,4 +222,18 @@ fn granted_octets(answer: &[u8]) -> Option<u64> {
     let message = Message::read(answer).ok()?;
     let group = message.find(avp::MULTIPLE_SERVICES_CREDIT_CONTROL)?;
     ServiceControl::read(message, group).ok()?.granted?.units.total_octets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use charging::server::PeerRule;
+
+    #[test]
+    fn the_gateway_of_the_demo_is_of_a_realm_that_the_pattern_lets_in() {
+        for pattern in ["*", "*.3gppnetwork.org", "epc.mnc001.mcc001.3gppnetwork.org", "epc.*.mcc*.test"] {
+            let rule = PeerRule { realm: pattern.to_owned(), ..PeerRule::default() };
+            assert!(rule.names("demo-gateway.test", &own_realm(pattern)), "{pattern}");
+        }
+    }
 }

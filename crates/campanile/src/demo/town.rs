@@ -1,14 +1,19 @@
 //! The demo's house: three carriers with limits, a mail relay, and the alert that goes out by them.
 
+use super::SEED;
 use crate::setup::{CallbackSetup, ConfiguredRoute, Retention, Setup, Simulator};
 use doors::http::HttpConfig;
+use gateway::im::{ImProtocol, ImRoute};
 use gateway::mail::MailRoute;
+use gateway::mqtt::MqttRoute;
+use gateway::pager::text::TextShape;
+use gateway::pager::{PagerRoute, PagingTransport, Polling, SnppSettings};
 use gateway::sms::SmsRoute;
 use gateway::sms::config::Source;
 use gateway::{AnyRoute, Secret};
 use records::{ChannelNumber, Mode, Route};
 use serde_json::{Value, json};
-use sim::town::{Expected, Town};
+use sim::town::{Expected, OtherDevices, Town};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -24,8 +29,23 @@ const SHORT_CODE: &str = "71700";
 const RETRY_AFTER_S: [u32; 2] = [1, 2];
 /// Carriers with their limits in messages a second; 0 is unlimited.
 const CARRIERS: [(&str, f64); 3] = [("carrier-a", 120.0), ("carrier-b", 60.0), ("carrier-c", 20.0)];
+/// Connections to the paging carrier.
+const PAGING_SESSIONS: usize = 4;
+/// Pages are asked for so often, so that the demo ends soon.
+const POLLED_EVERY: std::time::Duration = std::time::Duration::from_secs(1);
 /// The relay's limit.
 const RELAY: (&str, f64) = ("relay", 150.0);
+
+/// Pagers, instant messages, and sirens, with the limits of their routes.
+const PAGING: (&str, f64) = ("paging", 30.0);
+const MATRIX: (&str, f64) = ("matrix", 60.0);
+const SIRENS: (&str, f64) = ("sirens", 0.0);
+
+/// The town: phones and mailboxes, and some pagers, messengers and sirens.
+pub fn town(recipients: u64) -> Town {
+    let others = OtherDevices { pager: 0.03, messenger: 0.08, siren: 0.004 };
+    Town { others, ..Town::new(SEED, recipients) }
+}
 
 /// The server.
 pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, String> {
@@ -67,7 +87,16 @@ fn outbound() -> Result<net::OutboundPolicy, String> {
 
 fn routes(town: &Town) -> Vec<ConfiguredRoute> {
     let carriers = CARRIERS.into_iter().map(|one| way(one, channels::SMS, carrier(one), town));
-    carriers.chain([way(RELAY, channels::MAIL, relay(RELAY), town)]).collect()
+    let sirens = way(SIRENS, channels::MQTT, sirens(SIRENS), town);
+    carriers
+        .chain([
+            way(RELAY, channels::MAIL, relay(RELAY), town),
+            way(PAGING, channels::PAGER, paging(PAGING), town),
+            way(MATRIX, channels::IM, matrix(MATRIX), town),
+            // Sirens confirm, and have no habits.
+            ConfiguredRoute { simulator: Some(Simulator { habits: None }), ..sirens },
+        ])
+        .collect()
 }
 
 fn carrier((name, rate): (&str, f64)) -> AnyRoute {
@@ -90,6 +119,34 @@ fn relay((name, rate): (&str, f64)) -> AnyRoute {
         rate,
         ..MailRoute::default()
     })
+}
+
+fn paging((name, rate): (&str, f64)) -> AnyRoute {
+    let two_way = Some(Polling { every: POLLED_EVERY, ..Polling::default() });
+    let snpp = SnppSettings { two_way, ..SnppSettings::default() };
+    let transport = PagingTransport::Snpp(Box::new(snpp));
+    AnyRoute::new(PagerRoute {
+        name: name.to_owned(),
+        rate,
+        sessions: PAGING_SESSIONS,
+        shape: TextShape::default(),
+        transport,
+    })
+}
+
+fn matrix((name, rate): (&str, f64)) -> AnyRoute {
+    AnyRoute::new(ImRoute {
+        name: name.to_owned(),
+        rate,
+        protocol: Some(ImProtocol::Matrix),
+        simulated: true,
+        ..ImRoute::default()
+    })
+}
+
+fn sirens((name, rate): (&str, f64)) -> AnyRoute {
+    let response_topic = Some("answers/harbourside".to_owned());
+    AnyRoute::new(MqttRoute { name: name.to_owned(), rate, response_topic, ..MqttRoute::default() })
 }
 
 fn way(
