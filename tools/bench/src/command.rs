@@ -27,6 +27,7 @@ pub enum BenchCommand {
     #[command(after_help = "Examples:
   campanile bench alert --recipients 100000
   campanile bench alert --recipients 1024,8192,100000 --channels sms,mail --ack --out figures
+  campanile bench alert --recipients 10000 --channels webhook
   campanile bench alert --paper --out figures")]
     Alert(AlertArgs),
     /// Submission alone: alerts a second over HTTP, each listing its endpoints.
@@ -75,6 +76,7 @@ Examples:
   campanile bench diameter --connections 50 --window 64 --seconds 10
   campanile bench diameter --rate 50000,100000,200000 --seconds 10
   campanile bench diameter --pattern session --accounts 100000
+  campanile bench diameter --pattern open5gs --count 30000   (10,000 sessions)
   campanile bench diameter --connections 1,50 --window 3200,64 --floor --rounds 5
   campanile bench diameter --paper --rounds 3 --out figures
   campanile bench diameter --experiment allocator,queue --time-scale 100 --rounds 3 --out figures"

@@ -4,8 +4,11 @@
 //!   started again.
 //! - [`Constellation`]: several of them over a JetStream cluster and a PostgreSQL that they share.
 //! - [`Api`]: what a client says to it.
-//! - [`ForeignSmsc`], [`Esme`], [`Kannel`], [`Kamailio`], [`OpenSmtpd`], [`CreditPeer`], [`Haproxy`]: peers
-//!   that nobody here wrote, as children too.
+//! - [`ForeignSmsc`], [`Esme`], [`Kannel`], [`Kamailio`], [`OpenSmtpd`], [`CreditPeer`], [`Haproxy`],
+//!   [`Mosquitto`]: peers that nobody here wrote, as children too.
+//! - [`Synapse`], [`TelegramServer`]: networks of instant messages, likewise.
+//! - [`Telnet`]: a person's terminal.
+//! - [`PythonReceiver`], [`HttpCarrier`]: far ends by HTTP, as children too.
 //! - [`OpenApiTools`]: generators of clients, and a tester, over the description of the API.
 //! - [`wire`]: SMPP by the octet, for what no library would say. [`credit`]: Diameter, likewise.
 //! - [`Guest`]: a small machine under emulation, with a kernel of its own.
@@ -29,15 +32,21 @@ mod foreign;
 mod foreign_smsc;
 mod guest;
 mod haproxy;
+mod http_far_ends;
 mod kamailio;
 mod kannel;
+mod mosquitto;
 mod open_smtpd;
 mod openapi_tools;
+mod paging;
 mod ports;
 mod relay;
 mod sendsms;
 mod server;
+mod synapse;
 mod syscall_trace;
+mod telegram_server;
+mod telnet;
 pub mod transport;
 mod wait;
 pub mod wire;
@@ -52,13 +61,19 @@ pub use foreign::ForeignProgram;
 pub use foreign_smsc::{ForeignSmsc, ForeignSmscOptions, SmscBy};
 pub use guest::Guest;
 pub use haproxy::{Balanced, Haproxy, Naming};
+pub use http_far_ends::{HttpCarrier, PythonReceiver, WEBHOOK_SECRET};
 pub use kamailio::Kamailio;
 pub use kannel::Kannel;
+pub use mosquitto::{DeviceMessage, Mosquitto, MosquittoDevice};
 pub use open_smtpd::OpenSmtpd;
 pub use openapi_tools::OpenApiTools;
+pub use paging::{Hylafax, NetSnpp};
 pub use ports::free_port;
 pub use relay::Relay;
 pub use sendsms::{SendSms, escaped};
 pub use server::{Server, Setup, mail_route, platform, program, smpp_client, smpp_door, sms_route};
+pub use synapse::{MatrixUser, Synapse};
 pub use syscall_trace::SyscallTrace;
+pub use telegram_server::TelegramServer;
+pub use telnet::Telnet;
 pub use wait::{eventually, within};

@@ -217,3 +217,60 @@ async fn answers_and_receipts_after_the_end_still_count_also_over_a_kill_and_out
         }
     }
 }
+
+/// A phone writes to the number of the carrier's client.
+fn writes(carrier: &sim::smsc::Smsc, phone: u64, text: &str) {
+    let from = number(phone).trim_start_matches('+').to_owned();
+    let injection =
+        sim::smsc::Injection { from, to: "71700".into(), text: text.into(), account: None, long: None };
+    carrier.inject(&injection).unwrap();
+}
+
+#[tokio::test]
+async fn an_answer_is_a_key_only_when_it_says_so_and_other_words_are_counted_as_other() {
+    let carrier = carrier_with(Habits::silent(1)).await;
+    let server = Server::start(&sms_route("carrier", carrier.address(), "")).await;
+    let api = server.api();
+    let texts = ["1 person injured, send help", "２", "2 - we are trapped", "1 or 2?"];
+    let people: Vec<Value> = (0..4).map(|n| phone_owner(&format!("p{n}"), n)).collect();
+    api.add_recipients(&json!(people)).await;
+    let id = api.submit(&question("all")).await;
+    api.until(&id, "all have it", SOON, |report| count(report, "delivered") == 4).await;
+    for (phone, text) in (0..).zip(texts) {
+        writes(&carrier, phone, text);
+    }
+    let report = api.until(&id, "all have answered", SOON, |report| count(report, "answered") == 4).await;
+    assert_eq!(report["answers"], json!({"2": 2, "other": 2}), "{report}");
+}
+
+#[tokio::test]
+async fn a_stop_in_any_form_is_seen_in_the_record_and_a_sentence_with_stop_waits_for_a_person() {
+    let carrier = carrier_with(Habits::silent(1)).await;
+    let server = Server::start(&sms_route("carrier", carrier.address(), "")).await;
+    let api = server.api();
+    let people: Vec<Value> = (0..3).map(|n| phone_owner(&format!("p{n}"), n)).collect();
+    api.add_recipients(&json!(people)).await;
+    let first = api.submit(&json!({"text": "one", "audience": ["all"]})).await;
+    api.done(&first, SOON).await;
+    writes(&carrier, 0, "Arrêt, merci!");
+    writes(&carrier, 1, "do not stop these, please");
+    let out = async |id: &str| {
+        let person = api.get(&format!("/api/v1/recipients/{id}")).await.json();
+        person["devices"][0]["opted_out"] == true
+    };
+    eventually("the stop is seen", SOON, async || if out("p0").await { Ok(()) } else { Err("not yet") })
+        .await;
+    let listed = eventually("the sentence is listed", SOON, async || {
+        let listed = api.get("/api/v1/stops").await.json();
+        if listed["items"][0].is_object() { Ok(listed) } else { Err(listed) }
+    })
+    .await;
+    assert_eq!(listed["items"][0]["address"], number(1), "{listed}");
+    assert!(!out("p1").await, "nothing is decided yet");
+    let confirm = format!("/api/v1/stops/{}:confirm", listed["items"][0]["id"].as_str().unwrap());
+    assert_eq!(api.post(&confirm, &json!({})).await.status, 204);
+    assert!(out("p1").await);
+    let second = api.submit(&json!({"text": "two", "audience": ["all"]})).await;
+    let report = api.done(&second, SOON).await;
+    assert_eq!((count(&report, "excluded"), count(&report, "accepted")), (2, 1), "{report}");
+}

@@ -98,11 +98,24 @@ impl Seeds {
         self.add("/api/v1/recipients/{id}", json!({"id": "p1"}));
         self.add("/api/v1/groups/{id}", json!({"id": "staff"}));
         self.api.add_group(&json!({"id": "staff", "members": ["p1", "p2"]})).await;
+        self.page("p2").await;
         for place in 3..9 {
             self.add("DELETE /api/v1/recipients/{id}", json!({"id": format!("p{place}")}));
             self.api.add_group(&json!({"id": format!("g{place}")})).await;
             self.add("DELETE /api/v1/groups/{id}", json!({"id": format!("g{place}")}));
         }
+    }
+
+    /// A person's own page, and a form of it.
+    async fn page(&mut self, id: &str) {
+        self.add("/api/v1/recipients/{id}:page-link", json!({"id": id}));
+        let made = self.api.post(&format!("/api/v1/recipients/{id}:page-link"), &json!({})).await.expect(200);
+        let link = made["url"].as_str().unwrap();
+        let page = self.api.get(link).await.text;
+        let form = page.split("name=\"form\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+        let form = json!({"form": form, "act": "language", "language": "sv"});
+        let token = link.rsplit('/').next().unwrap();
+        self.add_seed("/p/{token}", json!({"path": {"token": token}, "body": form}));
     }
 
     async fn alerts(&mut self) {
@@ -149,6 +162,25 @@ impl Seeds {
         let later = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
         let alert = json!({"text": "x", "audience": ["all"], "not_before": later.to_string()});
         self.api.submit_and_solve(&alert).await
+    }
+
+    /// Words that are perhaps a STOP, each for one decision.
+    async fn stops(&mut self, carrier: &sim::smsc::Smsc) {
+        const SENTENCES: u64 = 8;
+        for place in 0..SENTENCES {
+            let (from, to) = (number(30 + place), "71700".into());
+            let text = format!("please do not stop this, {place}");
+            let said = sim::smsc::Injection { from, to, text, account: None, long: None };
+            carrier.inject(&said).unwrap();
+        }
+        let listed = eventually("the sentences are listed", SOON, async || {
+            let listed = self.api.get("/api/v1/stops").await.json()["items"].as_array().cloned();
+            listed.filter(|items| items.len() as u64 == SENTENCES).ok_or("not yet")
+        })
+        .await;
+        for (item, verb) in listed.iter().zip(["confirm", "dismiss"].iter().cycle()) {
+            self.add(&format!("/api/v1/stops/{{id}}:{verb}"), json!({"id": item["id"]}));
+        }
     }
 
     async fn the_rest(&mut self) {
@@ -215,7 +247,8 @@ async fn schemathesis_reaches_the_operations_and_finds_no_difference_to_the_desc
     let config = [
         sms_route("carrier", carrier.address(), ""),
         mail_route("relay", mails.address(), ""),
-        platform("tester", ""),
+        // It hears a number of its own: what people write to others is for the account of alerts.
+        platform("tester", "numbers = [\"99999\"]"),
         "[charging]\nmode = \"ledger\"\ndefault_account = {balance = 1000000}\n".to_owned(),
     ];
     let server = Server::start(&config.concat()).await;
@@ -223,6 +256,7 @@ async fn schemathesis_reaches_the_operations_and_finds_no_difference_to_the_desc
     seeds.people().await;
     seeds.alerts().await;
     seeds.the_rest().await;
+    seeds.stops(&carrier).await;
     let link = json!({"path": {"token": link(&mails).await}, "body": {"answer": "1"}});
     seeds.add_seed("/a/{token}", link);
     let events = OpenApiTools::of(&server).await.schemathesis(&server, &json!(seeds.seeds)).await;
@@ -239,11 +273,14 @@ async fn schemathesis_reaches_the_operations_and_finds_no_difference_to_the_desc
 }
 
 /// Operations that need what the tester has not: a browser's cookie, a session of credit control, a rule of
-/// approval.
-const NOT_REACHED: [&str; 5] = [
+/// approval, a person's request from a device, a URL that was signed for a device.
+const NOT_REACHED: [&str; 8] = [
     "DELETE /api/v1/credit-sessions/{id}",
     "GET /alerts/{id}",
     "POST /api/v1/alerts/{id}:approve",
+    "POST /api/v1/group-requests/{id}:approve",
+    "POST /api/v1/group-requests/{id}:reject",
     "POST /login",
     "POST /logout",
+    "POST /w/{token}",
 ];

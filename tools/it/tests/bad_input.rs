@@ -46,7 +46,7 @@ async fn every_wrong_field_of_an_alert_is_named() {
         (sms(json!({"audience": ["sms:+4612345678901234"]})), "audience[0]"),
         (sms(json!({"audience": ["mail:nobody@"]})), "audience[0]"),
         (sms(json!({"audience": ["everybody"]})), "audience[0]"),
-        (sms(json!({"audience": ["pager:1"]})), "audience[0]"),
+        (sms(json!({"audience": ["fax:1"]})), "audience[0]"),
         (sms(json!({"audience": [{"to": "all", "expires": past}]})), "audience[0].expires"),
         (sms(json!({"exclude": ["group:nobody-knows"]})), "exclude[0]"),
         (sms(json!({"expires": past})), "expires"),

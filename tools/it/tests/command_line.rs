@@ -162,7 +162,7 @@ fn every_problem_of_a_config_is_told_with_its_line() {
         ("[http]\nlissen = \"127.0.0.1:1\"\n".to_owned(), vec![("2", "listen")]),
         (format!("{route}rate = -5\n"), vec![("7", "rate")]),
         (route.replace("mode = \"live\"\n", ""), vec![("1", "mode")]),
-        (route.replace("sms", "pager"), vec![("3", "channel pager is not built yet")]),
+        (route.replace("sms", "fax"), vec![("3", "channel fax is not built yet")]),
         (format!("{route}{route}"), vec![("8", "name")]),
         (
             "[diameter]\nlisten = \"127.0.0.1:3868\"\n".to_owned(),

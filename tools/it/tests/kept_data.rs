@@ -122,6 +122,20 @@ async fn pack(archive: &Path) {
     assert!(length < KEPT_MAX, "{length} octets");
 }
 
+/// Without the members that a later version added.
+fn as_before(now: Value, before: &Value) -> Value {
+    match (now, before) {
+        (Value::Object(now), Value::Object(before)) => now
+            .into_iter()
+            .filter_map(|(name, value)| before.get(&name).map(|was| (name.clone(), as_before(value, was))))
+            .collect(),
+        (Value::Array(now), Value::Array(before)) if now.len() == before.len() => {
+            now.into_iter().zip(before).map(|(value, was)| as_before(value, was)).collect()
+        }
+        (now, _) => now,
+    }
+}
+
 /// Opens what is packed there: all is as it was, and one more alert goes out and is paid for.
 async fn opens(archive: &Path) {
     let folder = tempfile::tempdir().unwrap();
@@ -134,7 +148,8 @@ async fn opens(archive: &Path) {
     server.ready().await;
     let (admin, id) = (server.api(), about["alert"].as_str().unwrap());
     let town = admin.with_token(&token("town"));
-    assert_eq!(facts(&admin, &town, id).await, about["facts"], "{}", archive.display());
+    let found = as_before(facts(&admin, &town, id).await, &about["facts"]);
+    assert_eq!(found, about["facts"], "{}", archive.display());
     let more = alert(&admin, &town, 2).await;
     message(&server, 2).await;
     assert_ne!(more, id);

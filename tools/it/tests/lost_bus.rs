@@ -59,7 +59,9 @@ async fn without_its_bus_a_database_is_refused_and_when_told_goes_on_with_anothe
     // From now on the new bus is the database's.
     assert!(server.stop().await.success());
     server.restart().await;
-    assert_eq!(done(&server, &id).await["counts"], report["counts"]);
+    // A receipt may come after the end, or be one of those that are lost.
+    let report = done(&server, &id).await;
+    assert_eq!((reached(&report), carrier.stats().accepted), (PEOPLE, PEOPLE), "{report}");
 }
 
 /// Those whose message a carrier took.

@@ -1,15 +1,17 @@
 //! The simulators on the command line: `campanile sim …`.
 
 mod client;
+mod webhook;
 
 use crate::chance::Delay;
 use crate::town::{Form, Habits, Town};
-use crate::{credit, mailbox, smsc, town};
+use crate::{broker, credit, im, mailbox, pager, smsc, town};
 use clap::{Args, Subcommand};
 use client::ClientArgs;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+pub use webhook::WebhookArgs;
 
 /// Simulators, for drills and development.
 #[derive(Debug, Subcommand)]
@@ -26,6 +28,21 @@ pub enum SimCommand {
   campanile sim mail --listen 127.0.0.1:2525 --page 127.0.0.1:8082
   campanile sim mail --people --door 127.0.0.1:2526 --folder mail")]
     Mail(Box<MailArgs>),
+    /// A paging carrier that speaks SNPP: listens until Ctrl-C.
+    #[command(after_help = "Examples:
+  campanile sim pager --listen 127.0.0.1:4444 --page 127.0.0.1:8083
+  campanile sim pager --people --deliver-after 1s..20s")]
+    Pager(Box<PagerArgs>),
+    /// A homeserver of Matrix and Telegram's bot API, both behind one address: listens until Ctrl-C.
+    #[command(after_help = "Examples:
+  campanile sim im --listen 127.0.0.1:8008 --page 127.0.0.1:8083
+  campanile sim im --rate 5 --people")]
+    Im(Box<ImArgs>),
+    /// An MQTT broker with devices that confirm and answer: listens until Ctrl-C.
+    #[command(after_help = "Examples:
+  campanile sim mqtt --listen 127.0.0.1:1883 --page 127.0.0.1:8083
+  campanile sim mqtt --devices 'alerts/#' --people --latency 5ms..50ms")]
+    Mqtt(Box<MqttArgs>),
     /// An external credit-control server, at which messages can be paid: listens until Ctrl-C. Or a client of
     /// one.
     #[command(after_help = "Examples:
@@ -34,6 +51,11 @@ pub enum SimCommand {
   campanile sim credit --lost 0.01 --origin-host ocs.example --origin-realm example
   campanile sim credit --connect 127.0.0.1:3868 --sessions 1000 --at-once 50 --script 'I5 U3/5 = T2'")]
     Credit(Box<CreditArgs>),
+    /// A device that takes alerts by HTTP: listens until Ctrl-C.
+    #[command(after_help = "Examples:
+  campanile sim webhook --listen 127.0.0.1:8090 --page 127.0.0.1:8091
+  campanile sim webhook --secret whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw --delivered 1 --answering 0.3")]
+    Webhook(Box<WebhookArgs>),
     /// A generated town of recipients, as a file to import.
     #[command(after_help = "Examples:
   campanile sim town --recipients 100000 --out town.ndjson
@@ -109,6 +131,87 @@ pub struct MailArgs {
     /// Offer STARTTLS with a self-signed certificate
     #[arg(long)]
     starttls: bool,
+    /// Accept everything at once, count only
+    #[arg(long)]
+    sink: bool,
+    #[command(flatten)]
+    people: People,
+}
+
+/// `sim mqtt`.
+#[derive(Debug, Args)]
+pub struct MqttArgs {
+    /// Listening address (port 0: any free one) [default: 127.0.0.1:1883]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Address of the page with counts and messages
+    #[arg(long, value_name = "ADDRESS")]
+    page: Option<String>,
+    /// A TOML file with the scenario; options beside it override it
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
+    /// Topics on which a simulated device listens, confirms and answers, as a filter [default: #]
+    #[arg(long, value_name = "FILTER")]
+    devices: Option<String>,
+    /// No simulated devices: messages go to clients that subscribe alone
+    #[arg(long, conflicts_with = "devices")]
+    no_devices: bool,
+    /// Latency of acknowledgements: 5ms, 1ms..20ms, "exp 50ms"
+    #[arg(long, value_name = "DELAY")]
+    latency: Option<Delay>,
+    /// Accept everything at once, count only
+    #[arg(long)]
+    sink: bool,
+    #[command(flatten)]
+    people: People,
+}
+
+/// `sim im`.
+#[derive(Debug, Args)]
+pub struct ImArgs {
+    /// Listening address (port 0: any free one) [default: 127.0.0.1:8008]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Address of the page with counts and messages
+    #[arg(long, value_name = "ADDRESS")]
+    page: Option<String>,
+    /// A TOML file with the scenario; options beside it override it
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
+    /// Messages a second above which it asks to wait (429)
+    #[arg(long, value_name = "N")]
+    rate: Option<f64>,
+    /// Latency of the answer to a message: 5ms, 1ms..20ms, "exp 50ms"
+    #[arg(long, value_name = "DELAY")]
+    latency: Option<Delay>,
+    /// Accept everything at once, send no receipts, count only
+    #[arg(long)]
+    sink: bool,
+    #[command(flatten)]
+    people: People,
+}
+
+/// `sim pager`.
+#[derive(Debug, Args)]
+pub struct PagerArgs {
+    /// Listening address (port 0: any free one) [default: 127.0.0.1:4444]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Address of the page with counts and pages
+    #[arg(long, value_name = "ADDRESS")]
+    page: Option<String>,
+    /// A TOML file with the scenario; options beside it override it
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
+    /// Level of SNPP, 1 to 3 [default: 3]
+    #[arg(long, value_name = "LEVEL")]
+    level: Option<u8>,
+    /// Latency of the reply to SEND: 5ms, 1ms..20ms, "exp 50ms"
+    #[arg(long, value_name = "DELAY")]
+    latency: Option<Delay>,
+    /// Delay from SEND until the pager has the page
+    #[arg(long, value_name = "DELAY")]
+    deliver_after: Option<Delay>,
     /// Accept everything at once, count only
     #[arg(long)]
     sink: bool,
@@ -211,11 +314,21 @@ impl SimCommand {
             SimCommand::Mail(args) => {
                 mailbox::run(args.options()?).map_err(|error| format!("sim mail: {error}"))
             }
+            SimCommand::Mqtt(args) => {
+                broker::run(args.options()?).map_err(|error| format!("sim mqtt: {error}"))
+            }
+            SimCommand::Im(args) => im::run(args.options()?).map_err(|error| format!("sim im: {error}")),
+            SimCommand::Pager(args) => {
+                pager::run(args.options()?).map_err(|error| format!("sim pager: {error}"))
+            }
             SimCommand::Credit(args) => match args.options()? {
                 Credit::Server(options) => credit::run(options),
                 Credit::Client(options) => credit::client::run(options),
             }
             .map_err(|error| format!("sim credit: {error}")),
+            SimCommand::Webhook(args) => {
+                crate::webhook::run(args.options()?).map_err(|error| format!("sim webhook: {error}"))
+            }
             SimCommand::Town(args) => args.write(),
         }
     }
@@ -274,6 +387,80 @@ impl MailArgs {
         options.door = self.door.or(options.door);
         options.folder = self.folder.or(options.folder);
         options.starttls |= self.starttls;
+        options.people = self.people.habits()?.or(options.people);
+        options.check()?;
+        Ok(options)
+    }
+}
+
+impl MqttArgs {
+    /// What is asked for.
+    ///
+    /// # Errors
+    /// The file that cannot be read, or the field that cannot be.
+    pub fn options(self) -> Result<broker::BrokerOptions, String> {
+        let listen = "127.0.0.1:1883".to_owned();
+        let mut options = match &self.scenario {
+            Some(path) => named(path, read(path).and_then(|text| broker::BrokerOptions::from_toml(&text)))?,
+            None if self.sink => broker::BrokerOptions { listen, ..broker::BrokerOptions::sink() },
+            None => broker::BrokerOptions {
+                listen,
+                devices: Some("#".to_owned()),
+                ..broker::BrokerOptions::default()
+            },
+        };
+        put(&mut options.listen, self.listen);
+        put(&mut options.latency, self.latency);
+        options.control = self.page.or(options.control);
+        options.devices = self.devices.or(options.devices).filter(|_| !self.no_devices);
+        options.people = self.people.habits()?.or(options.people);
+        options.check()?;
+        Ok(options)
+    }
+}
+
+impl ImArgs {
+    /// What is asked for.
+    ///
+    /// # Errors
+    /// The file that cannot be read, or the field that cannot be.
+    pub fn options(self) -> Result<im::ImOptions, String> {
+        let mut options = match &self.scenario {
+            Some(path) => named(path, read(path).and_then(|text| im::ImOptions::from_toml(&text)))?,
+            None => {
+                let usual = if self.sink { im::ImOptions::sink() } else { im::ImOptions::default() };
+                im::ImOptions { listen: "127.0.0.1:8008".to_owned(), ..usual }
+            }
+        };
+        put(&mut options.listen, self.listen);
+        put(&mut options.rate, self.rate);
+        put(&mut options.latency, self.latency);
+        options.control = self.page.or(options.control);
+        options.people = self.people.habits()?.or(options.people);
+        options.check()?;
+        Ok(options)
+    }
+}
+
+impl PagerArgs {
+    /// What is asked for.
+    ///
+    /// # Errors
+    /// The file that cannot be read, or the field that cannot be.
+    pub fn options(self) -> Result<pager::PagingOptions, String> {
+        let mut options = match &self.scenario {
+            Some(path) => named(path, read(path).and_then(|text| pager::PagingOptions::from_toml(&text)))?,
+            None if self.sink => pager::PagingOptions::sink(),
+            None => pager::PagingOptions::default(),
+        };
+        if self.scenario.is_none() {
+            options.listen = "127.0.0.1:4444".to_owned();
+        }
+        put(&mut options.listen, self.listen);
+        put(&mut options.level, self.level);
+        put(&mut options.latency, self.latency);
+        put(&mut options.deliver_after, self.deliver_after);
+        options.control = self.page.or(options.control);
         options.people = self.people.habits()?.or(options.people);
         options.check()?;
         Ok(options)

@@ -3,21 +3,31 @@
 //! - [`town`]: people with devices, and what they do when a message comes.
 //! - [`smsc`]: a carrier that speaks SMPP.
 //! - [`mailbox`]: a mail server that keeps what it gets.
+//! - [`pager`]: a paging carrier that speaks SNPP, and people with pagers.
+//! - [`webhook`]: a device that takes alerts by HTTP.
+//! - [`broker`]: an MQTT broker with devices that confirm and answer.
+//! - [`im`]: a homeserver of Matrix and Telegram's bot API.
 //! - [`credit`]: a credit-control server of others, and a client.
 //! - [`SimCommand`]: all of it on the command line.
 
 mod agenda;
+pub mod broker;
 pub mod chance;
 mod clock;
 mod command;
 pub mod credit;
+pub mod im;
 pub mod mailbox;
 mod page;
+pub mod pager;
 pub mod smsc;
 mod tally;
 pub mod town;
+pub mod webhook;
 
-pub use command::{Credit, CreditArgs, MailArgs, SimCommand, SmscArgs, TownArgs};
+pub use command::{
+    Credit, CreditArgs, ImArgs, MailArgs, MqttArgs, PagerArgs, SimCommand, SmscArgs, TownArgs, WebhookArgs,
+};
 
 use std::future::Future;
 use std::io::{self, Write};

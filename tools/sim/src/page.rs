@@ -148,7 +148,7 @@ fn is_of_this_page(head: &str) -> bool {
 }
 
 /// `%XX` and `+`.
-fn decoded(text: &str) -> String {
+pub(crate) fn decoded(text: &str) -> String {
     let mut octets = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {

@@ -140,6 +140,13 @@ pub const GROUPS: &[StoryGroup] = &[
         only_after: &[],
     },
     StoryGroup {
+        name: "messengers",
+        stories: &["im::synapse", "im::telegram_test_api", "line::by_telnet", "services::every_word"],
+        width: 2,
+        foreign: &["messengers", "telnet"],
+        only_after: &[],
+    },
+    StoryGroup {
         name: "foreign",
         stories: &[
             "balancer::",
@@ -149,11 +156,25 @@ pub const GROUPS: &[StoryGroup] = &[
             "foreign_smsc::",
             "gateway::an_emergency",
             "kannel::",
+            "mqtt::",
             "foreign::",
+            "pager::",
             "platforms::",
+            "webhook::",
         ],
         width: WIDTH,
-        foreign: &["haproxy", "kannel", "nats", "npm", "opensmtpd", "python", "systemd", "xmllint"],
+        foreign: &[
+            "haproxy",
+            "kannel",
+            "mosquitto",
+            "nats",
+            "npm",
+            "opensmtpd",
+            "pager",
+            "python",
+            "systemd",
+            "xmllint",
+        ],
         only_after: &[],
     },
     StoryGroup {
@@ -216,6 +237,7 @@ pub const SEEDS: &[Seeds] = &[
         times: ALL_SEEDS,
         only_after: &["crates/engine/src"],
     },
+    Seeds { package: "mqtt", tests: &[""], times: ALL_SEEDS, only_after: &["libs/mqtt"] },
     Seeds { package: "pace", tests: &[""], times: ALL_SEEDS, only_after: &["libs/pace"] },
     Seeds { package: "smpp", tests: &[""], times: ALL_SEEDS, only_after: &["libs/smpp"] },
 ];

@@ -7,11 +7,12 @@ pub(crate) use paper::{curves as paper_curves, rows as paper_rows, run as run_pa
 use crate::deployment::{Api, Plan, ServerWithCarriers, fdatasync_p50_us, now_us};
 use crate::measured::Measured;
 use futures_util::stream;
-use records::{ChannelNumber, Recipient};
+use records::{ChannelNumber, Device, Recipient};
 use serde_json::{Value, json};
 use sim::smsc::{Counting, ReceiptOn, Receipts};
 use sim::town::{Habits, Town, ndjson_line};
-use sim::{mailbox, smsc};
+use sim::webhook::WebhookOptions;
+use sim::{broker, im, mailbox, pager, smsc};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -83,21 +84,34 @@ impl AlertOptions {
             people: people.clone(),
             ..smsc::SmscOptions::sink()
         };
+        let im = im::ImOptions { people: people.clone(), receipts: self.receipts, ..im::ImOptions::sink() };
         let mail = mailbox::MailboxOptions {
             count: mailbox::Counting::Messages,
-            people,
+            people: people.clone(),
             ..mailbox::MailboxOptions::sink()
         };
+        let pagers = pager::PagingOptions { people: people.clone(), ..pager::PagingOptions::sink() };
+        let mqtt = broker::BrokerOptions { people, ..broker::BrokerOptions::sink() };
         Plan {
             program: self.program.clone(),
             folder: self.folder.clone(),
             sms: has(channels::SMS).then_some(sms),
             mail: has(channels::MAIL).then_some(mail),
+            pager: has(channels::PAGER).then_some(pagers),
+            webhook: has(channels::WEBHOOK).then(|| self.receiver()),
+            mqtt: has(channels::MQTT).then_some(mqtt),
+            im: has(channels::IM).then_some(im),
             has_answers: self.ack,
             fsync: self.fsync.clone(),
             sessions: self.sessions,
             window: self.window,
         }
+    }
+
+    /// Counts ids, and answers at once where answers are wanted.
+    fn receiver(&self) -> WebhookOptions {
+        let answering = if self.ack { 1.0 } else { 0.0 };
+        WebhookOptions { answering, count: true, seed: self.seed, ..WebhookOptions::sink() }
     }
 
     fn endpoints(&self) -> u64 {
@@ -140,7 +154,7 @@ pub async fn run(options: &AlertOptions) -> Result<Measured, String> {
     let fdatasync_us =
         fdatasync_p50_us(deployment.folder()).map_err(|error| format!("fdatasync: {error}"))?;
     let api = deployment.server.api()?;
-    let import_s = import(options, &api).await?;
+    let import_s = import(options, &api, deployment.webhook_base()).await?;
     let (server_before, load_before) = deployment.usage();
     let submitted_us = now_us();
     let id = api.submit(body(options).to_string()).await?;
@@ -174,7 +188,7 @@ pub async fn run(options: &AlertOptions) -> Result<Measured, String> {
 
 /// By the reports of a server that runs already.
 async fn run_against(options: &AlertOptions, api: &Api) -> Result<Measured, String> {
-    let import_s = import(options, api).await?;
+    let import_s = import(options, api, None).await?;
     let submitted_us = now_us();
     let id = api.submit(body(options).to_string()).await?;
     let accepted_us = now_us() - submitted_us;
@@ -249,16 +263,23 @@ fn body(options: &AlertOptions) -> Value {
     body
 }
 
-/// Streams the people to the server as they are made. Returns how long it took, seconds.
-async fn import(options: &AlertOptions, api: &Api) -> Result<f64, String> {
+/// Streams the people to the server as they are made, each with the webhook that they have, if they have one.
+/// Returns how long it took, seconds.
+async fn import(options: &AlertOptions, api: &Api, webhook_base: Option<String>) -> Result<f64, String> {
     let begin = Instant::now();
     let (sender, receiver) = mpsc::channel::<Result<Vec<u8>, std::io::Error>>(4);
     let (town, personal) =
         (Town::plain(options.seed, options.recipients, &options.channels), options.personal);
+    let has_topics = options.channels.contains(&channels::MQTT);
     let made = tokio::task::spawn_blocking(move || {
         let mut chunk = Vec::with_capacity(CHUNK_OCTETS + 4_096);
         for (index, person) in (0..).zip(town.people()) {
-            ndjson_line(&addressed(person, index, personal), &mut chunk);
+            let mut person = addressed(person, index, personal);
+            person.devices.extend(webhook_base.as_ref().map(|base| webhook_device(base, index)));
+            if has_topics {
+                person.devices.push(device_at(format!("site/{index}")));
+            }
+            ndjson_line(&person, &mut chunk);
             if chunk.len() >= CHUNK_OCTETS && sender.blocking_send(Ok(std::mem::take(&mut chunk))).is_err() {
                 return;
             }
@@ -273,6 +294,16 @@ async fn import(options: &AlertOptions, api: &Api) -> Result<f64, String> {
         return Err(format!("{} people were sent, the import says {answer}", options.recipients));
     }
     Ok(begin.elapsed().as_secs_f64())
+}
+
+/// A person's webhook, at a path of their own.
+fn webhook_device(base: &str, index: u64) -> Device {
+    Device::new(channels::WEBHOOK, format!("{base}/{index}"))
+}
+
+/// A device at a broker: the town has phones and mailboxes alone.
+fn device_at(topic: String) -> Device {
+    Device { verified: true, ..Device::new(channels::MQTT, topic) }
 }
 
 /// Whoever is addressed by name speaks English; everybody else Swedish, which has no text of its own.

@@ -63,6 +63,10 @@ pub(crate) async fn run(
                 people: ack.then(|| answering(1)),
                 ..mailbox::MailboxOptions::sink()
             }),
+            pager: None,
+            webhook: None,
+            mqtt: None,
+            im: None,
             has_answers: ack,
             fsync: fsync.to_owned(),
             sessions: SESSIONS,

@@ -2,9 +2,9 @@
 
 use super::{Common, Figure, OutputFormat, judged};
 use crate::deployment::Placement;
-use crate::diameter::{self, DiameterOptions, Experiment, StudyOptions};
+use crate::diameter::{self, DiameterOptions, Experiment, Pattern, StudyOptions};
 use crate::measured::{csv, table};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use plot::{self, Scale};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -66,14 +66,6 @@ pub struct DiameterArgs {
     libraries: Option<PathBuf>,
     #[command(flatten)]
     pub(super) common: Common,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Pattern {
-    /// CCR EVENT: a direct debit of one unit
-    Event,
-    /// CCR INITIAL, UPDATE and TERMINATION with two services
-    Session,
 }
 
 impl DiameterArgs {
@@ -145,7 +137,7 @@ impl DiameterArgs {
             fsync: common.fsync.clone(),
             connections,
             window,
-            sessions: self.pattern == Pattern::Session,
+            pattern: self.pattern,
             accounts,
             threads: self.threads.into(),
             amount: self.count.map_or_else(time, diameter::Amount::Of),

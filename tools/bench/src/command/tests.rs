@@ -9,7 +9,9 @@ fn parsed(line: &str) -> Result<Cli, clap::Error> {
 fn wrong_usage_ends_with_2_and_help_and_what_makes_sense_with_0() {
     for (line, expected) in [
         ("alert --recipients 10 --channels sms,mail", 0),
-        ("alert --channels pager", 2),
+        ("alert --channels pager", 0),
+        ("alert --recipients 10 --channels webhook", 0),
+        ("alert --channels voice", 2),
         ("smpp --side client --window 1,500 --connections 4 --count 10 --fsync os", 0),
         ("smpp --carriers 1,5 --rate 5 --seconds 1", 0),
         ("smpp --paper", 0),

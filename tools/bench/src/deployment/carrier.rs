@@ -9,7 +9,7 @@ use tokio::process::{Child, ChildStdout, Command};
 /// A simulator listens after so long.
 const READY_MAX: Duration = Duration::from_secs(30);
 
-/// `campanile sim smsc` or `campanile sim mail` as a child process. Dropping it kills it.
+/// `campanile sim smsc`, `mail`, `pager` and the like as a child process. Dropping it kills it.
 pub(crate) struct Carrier {
     child: Child,
     client: reqwest::Client,
@@ -17,7 +17,7 @@ pub(crate) struct Carrier {
     page: String,
 }
 
-/// What a simulator counted, as far as a bench asks. The names are those of both simulators' `/stats`.
+/// What a simulator counted, as far as a bench asks. The names are those of all simulators' `/stats`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(crate) struct CarrierStats {
@@ -32,7 +32,7 @@ pub(crate) struct CarrierStats {
 }
 
 impl Carrier {
-    /// Starts `sim smsc` or `sim mail` of the program with a scenario.
+    /// Starts `sim KIND` of the program with a scenario.
     ///
     /// # Errors
     /// It does not come up.

@@ -5,6 +5,7 @@ mod books;
 mod floor;
 mod load;
 mod paper;
+mod pattern;
 mod report;
 mod request;
 mod study;
@@ -14,6 +15,7 @@ mod transport;
 pub(crate) use floor::start as start_floor;
 pub(crate) use load::Amount;
 pub(crate) use paper::run as run_paper;
+pub(crate) use pattern::Pattern;
 pub(crate) use report::{curves, rows};
 pub(crate) use study::{Experiment, StudyOptions, run as run_study, run_job};
 pub(crate) use transport::Transport;
@@ -38,7 +40,7 @@ pub(crate) struct DiameterOptions {
     pub(crate) fsync: String,
     pub(crate) connections: usize,
     pub(crate) window: usize,
-    pub(crate) sessions: bool,
+    pub(crate) pattern: Pattern,
     pub(crate) accounts: u32,
     pub(crate) threads: usize,
     pub(crate) amount: Amount,
@@ -70,7 +72,7 @@ pub(crate) async fn run(options: &DiameterOptions) -> Result<Vec<Measured>, Stri
         // With an empty account file the first requests also open the accounts: that is not what is measured.
         if round == 0 && matches!(ours, Subject::Ours { .. }) {
             let opening = DiameterOptions {
-                sessions: false,
+                pattern: Pattern::Event,
                 rate: None,
                 amount: Amount::Of(u64::from(options.accounts) * 3),
                 ..options.clone()
@@ -79,7 +81,7 @@ pub(crate) async fn run(options: &DiameterOptions) -> Result<Vec<Measured>, Stri
         }
         lines.push(measure(&ours, options, &mut charged).await?);
         if let Some(floor) = &floor
-            && !options.sessions
+            && options.pattern == Pattern::Event
         {
             lines.push(measure(floor, options, &mut vec![0; options.accounts as usize]).await?);
         }
@@ -111,7 +113,7 @@ async fn measure(
         threads: options.threads,
         connections: options.connections,
         window: options.window,
-        sessions: options.sessions,
+        pattern: options.pattern,
         accounts: options.accounts,
         amount: options.amount,
         rate: options.rate,
@@ -154,7 +156,7 @@ fn line(subject: &Subject, options: &DiameterOptions, done: &Done) -> Measured {
     let mut line = Measured::new("diameter")
         .with("server", subject.name())
         .with("transport", options.transport.name())
-        .with("pattern", if options.sessions { "session" } else { "event" })
+        .with("pattern", options.pattern.name())
         .with("connections", options.connections)
         .with("window", options.window)
         .with("accounts", options.accounts)

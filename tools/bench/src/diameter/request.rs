@@ -1,5 +1,6 @@
 //! Credit-control requests encoded once: what differs from one to the next is written over it.
 
+use super::pattern::Pattern;
 use diameter::dictionary::{application, avp, command};
 use diameter::header::CommandFlags;
 use diameter::message::Message;
@@ -13,9 +14,9 @@ const ACCOUNT_DIGITS: usize = 8;
 /// The realm of all clients.
 const REALM: &str = "client.test";
 /// Octets of what is granted to and used by each service of a session.
-const GRANT_OCTETS: u64 = 1_000_000;
+pub(super) const GRANT_OCTETS: u64 = 1_000_000;
 /// Rating groups of a session.
-const RATING_GROUPS: [u32; 2] = [1, 2];
+pub(super) const RATING_GROUPS: [u32; 2] = [1, 2];
 
 /// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +90,7 @@ pub(super) fn account_number(account: u32) -> String {
 
 impl RequestTemplate {
     /// Encodes it. `run` tells this run's sessions from those of every other.
-    pub(super) fn new(kind: RequestKind, client: usize, run: u64) -> RequestTemplate {
+    pub(super) fn new(pattern: Pattern, kind: RequestKind, client: usize, run: u64) -> RequestTemplate {
         let name = client_name(client);
         let session = format!("{name};{run};{:0SESSION_DIGITS$}", 0);
         let mut octets = Vec::new();
@@ -122,7 +123,7 @@ impl RequestTemplate {
             writer.group(avp::REQUESTED_SERVICE_UNIT, |unit| unit.u64(avp::CC_SERVICE_SPECIFIC_UNITS, 1));
             writer.u32(avp::SERVICE_IDENTIFIER, 1);
         } else {
-            services(&mut writer, kind);
+            pattern.services(&mut writer, kind);
         }
         writer.finish();
         RequestTemplate::around(octets)
@@ -175,25 +176,6 @@ impl RequestTemplate {
     /// Octets of the request.
     pub(super) fn octets(&self) -> usize {
         self.octets.len()
-    }
-}
-
-fn services(writer: &mut Writer<'_>, kind: RequestKind) {
-    writer.u32(avp::MULTIPLE_SERVICES_INDICATOR, 1);
-    if kind == RequestKind::Terminate {
-        writer.u32(avp::TERMINATION_CAUSE, 1);
-    }
-    for group in RATING_GROUPS {
-        writer.group(avp::MULTIPLE_SERVICES_CREDIT_CONTROL, |service| {
-            if kind != RequestKind::Terminate {
-                service
-                    .group(avp::REQUESTED_SERVICE_UNIT, |unit| unit.u64(avp::CC_TOTAL_OCTETS, GRANT_OCTETS));
-            }
-            if kind != RequestKind::Initial {
-                service.group(avp::USED_SERVICE_UNIT, |unit| unit.u64(avp::CC_TOTAL_OCTETS, GRANT_OCTETS));
-            }
-            service.u32(avp::RATING_GROUP, group);
-        });
     }
 }
 
@@ -256,15 +238,27 @@ fn unit(mut members: diameter::avp::Avps<'_>, name: diameter::avp::AvpName) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
+    use diameter::credit::CreditControlRequest;
 
     #[test]
     fn a_request_holds_what_was_written_over_it() {
-        for kind in [RequestKind::Event, RequestKind::Initial, RequestKind::Update, RequestKind::Terminate] {
-            let mut template = RequestTemplate::new(kind, 7, 99);
+        let [event, sessions] = [Pattern::Event, Pattern::Session];
+        let of_open5gs = Pattern::Open5gs;
+        for (pattern, kind) in [
+            (event, RequestKind::Event),
+            (sessions, RequestKind::Initial),
+            (sessions, RequestKind::Update),
+            (sessions, RequestKind::Terminate),
+            (of_open5gs, RequestKind::Initial),
+            (of_open5gs, RequestKind::Update),
+            (of_open5gs, RequestKind::Terminate),
+        ] {
+            let mut template = RequestTemplate::new(pattern, kind, 7, 99);
             let mut output = Vec::new();
             template.write(123_456, 42, 5, 6, &mut output);
             assert_eq!(output.len(), template.octets());
             let message = Message::read(&output).unwrap();
+            assert!(CreditControlRequest::read(&message).is_ok(), "{pattern:?} {kind:?}");
             assert_eq!((message.header.hop_by_hop, message.header.end_to_end), (5, 6));
             let session = message.find(avp::SESSION_ID).unwrap();
             assert_eq!(session.data, b"client-00007.client.test;99;000000123456");
@@ -277,7 +271,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_good_only_if_result_session_and_grant_are() {
-        let mut template = RequestTemplate::new(RequestKind::Event, 1, 1);
+        let mut template = RequestTemplate::new(Pattern::Event, RequestKind::Event, 1, 1);
         let session = template.session_id(9).to_vec();
         let answer = |result: u32, session: &[u8], units: u64| {
             let mut octets = Vec::new();
@@ -292,7 +286,7 @@ mod tests {
             is_good(&Message::read(&octets).unwrap(), RequestKind::Event, &session_of(9))
         };
         fn session_of(session: u64) -> Vec<u8> {
-            RequestTemplate::new(RequestKind::Event, 1, 1).session_id(session).to_vec()
+            RequestTemplate::new(Pattern::Event, RequestKind::Event, 1, 1).session_id(session).to_vec()
         }
         assert!(answer(2001, &session, 1));
         assert!(!answer(4012, &session, 1));

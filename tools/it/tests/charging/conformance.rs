@@ -332,7 +332,12 @@ async fn what_contradicts_or_must_not_be_or_is_too_many_is_refused_and_shown() {
     cases(|cases| {
         let request = cases.event().with(|writer| {
             writer.u32(avp::MULTIPLE_SERVICES_INDICATOR, 0);
-            writer.group(avp::MULTIPLE_SERVICES_CREDIT_CONTROL, |service| requested(service, 1));
+            for rating_group in [1, 2] {
+                writer.group(avp::MULTIPLE_SERVICES_CREDIT_CONTROL, |service| {
+                    service.u32(avp::RATING_GROUP, rating_group);
+                    requested(service, 1);
+                });
+            }
         });
         let both = Failed::Two(avp::MULTIPLE_SERVICES_INDICATOR, avp::MULTIPLE_SERVICES_CREDIT_CONTROL);
         cases.add("several services by who cannot have them", request, 5007, false, both);

@@ -161,17 +161,17 @@ async fn whoever_goes_on_with_a_session_need_not_say_again_whose_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn request_numbers_only_grow() {
+async fn updates_come_in_any_order_and_each_number_counts_once() {
     let ocs = Ocs::start("", VALIDITY).await;
     ocs.fund(ANN, 100).await;
     let mut client = ocs.client("numbers.client.test");
     let session = client.fresh_session();
     let initial = client.initial(&session, ANN, 1);
     assert_eq!(client.ask(&initial).code(), 2001);
-    for (number, code) in [(5, 2001), (3, 5004), (4, 5004), (6, 2001)] {
+    for (number, units, code) in [(5, 1, 2001), (3, 1, 2001), (3, 2, 5004), (0, 1, 5004), (6, 1, 2001)] {
         let update = client.credit(&session, UPDATE, number).with(|writer| {
             requested(writer, 1);
-            used(writer, 1);
+            used(writer, units);
         });
         let answer = client.ask(&update);
         assert_eq!(answer.code(), code, "{number}");
@@ -179,7 +179,7 @@ async fn request_numbers_only_grow() {
         let expected = if code == 5004 { vec![(avp::CC_REQUEST_NUMBER, Ok(number))] } else { Vec::new() };
         assert_eq!(failed, expected, "{number}");
     }
-    assert_eq!(ocs.money(ANN).await, (98, 1, 2));
+    assert_eq!(ocs.money(ANN).await, (97, 1, 3));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -148,11 +148,14 @@ fn is_valid(address: &str) -> bool {
 }
 
 fn conduct(habits: &super::Habits, device: &records::Device) -> Conduct {
-    // The town's people have phones and mailboxes.
-    if device.channel == channels::SMS {
-        habits.phone(&device.address)
-    } else {
-        habits.mailbox(&device.address)
+    match device.channel {
+        channels::SMS => habits.phone(&device.address),
+        channels::IM => habits.messenger(&device.address),
+        channels::PAGER => habits.pager(&device.address),
+        // A siren confirms, and says nothing.
+        channels::MQTT => Conduct::Silent,
+        // The town's people have nothing else.
+        _ => habits.mailbox(&device.address),
     }
 }
 

@@ -11,10 +11,12 @@ use std::time::Duration;
 pub struct Habits {
     /// The town's seed.
     pub seed: u64,
-    /// Of phones.
+    /// Of phones and pagers.
     pub sms: SmsHabits,
     /// Of mail addresses.
     pub mail: MailHabits,
+    /// Of addresses of instant messages.
+    pub im: ImHabits,
     /// Keys people may answer with, the likeliest first (each half as likely as the one before).
     pub choices: Vec<String>,
     /// Share of the answers that are free text instead of a key.
@@ -59,12 +61,27 @@ pub struct MailHabits {
     pub away: f64,
 }
 
+/// Shares of the addresses of instant messages; the rest reads the message and says nothing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ImHabits {
+    /// Refused: the person wants no messages.
+    pub blocked: f64,
+    /// Taken, and never read.
+    pub unread: f64,
+    /// Read and answered.
+    pub answering: f64,
+    /// Read and answered with STOP.
+    pub stopping: f64,
+}
+
 impl Default for Habits {
     fn default() -> Self {
         Habits {
             seed: 1,
             sms: SmsHabits::default(),
             mail: MailHabits::default(),
+            im: ImHabits::default(),
             choices: vec!["1".to_owned(), "2".to_owned()],
             free_text: 0.08,
             answer_after: Delay::Between(Duration::from_millis(500), Duration::from_secs(6)),
@@ -75,6 +92,12 @@ impl Default for Habits {
 impl Default for SmsHabits {
     fn default() -> Self {
         SmsHabits { refused: 0.01, lost: 0.02, unheard: 0.005, answering: 0.62, stopping: 0.003 }
+    }
+}
+
+impl Default for ImHabits {
+    fn default() -> Self {
+        ImHabits { blocked: 0.01, unread: 0.1, answering: 0.5, stopping: 0.002 }
     }
 }
 
@@ -148,6 +171,8 @@ const FREE_TEXTS: [&str; 8] = [
 
 const SMS_SALT: u64 = 0x736D_7300;
 const MAIL_SALT: u64 = 0x6D61_696C;
+const PAGER_SALT: u64 = 0x7061_6765;
+const IM_SALT: u64 = 0x696D;
 
 impl Habits {
     /// Nobody refuses, loses or says anything.
@@ -162,7 +187,8 @@ impl Habits {
             stopping: 0.0,
             away: 0.0,
         };
-        Habits { seed, sms, mail, ..Habits::default() }
+        let im = ImHabits { blocked: 0.0, unread: 0.0, answering: 0.0, stopping: 0.0 };
+        Habits { seed, sms, mail, im, ..Habits::default() }
     }
 
     /// Nothing goes wrong, and everybody answers.
@@ -170,6 +196,7 @@ impl Habits {
         let mut habits = Habits::silent(seed);
         habits.sms.answering = 1.0;
         habits.mail.answering = 1.0;
+        habits.im.answering = 1.0;
         habits
     }
 
@@ -180,6 +207,21 @@ impl Habits {
         let habits = &self.sms;
         match drawn(chance.unit(), &habits.shares()) {
             Some(0) => Conduct::Refuses(CarrierRefusal::Status(*chance.pick(&REFUSALS))),
+            Some(1) => Conduct::Lost,
+            Some(2) => Conduct::Unheard,
+            Some(3) => self.answer(&mut chance),
+            Some(_) => Conduct::Stops { after: self.answer_after.at(chance.unit()) },
+            None => Conduct::Silent,
+        }
+    }
+
+    /// What a pager does, known by its id; letters count alike in either case. Pagers have the shares of
+    /// phones.
+    pub fn pager(&self, id: &str) -> Conduct {
+        let id = id.to_ascii_lowercase();
+        let mut chance = Chance::new(self.seed ^ PAGER_SALT, hash(0, id.as_bytes()));
+        match drawn(chance.unit(), &self.sms.shares()) {
+            Some(0) => Conduct::Refuses(CarrierRefusal::UnknownUser),
             Some(1) => Conduct::Lost,
             Some(2) => Conduct::Unheard,
             Some(3) => self.answer(&mut chance),
@@ -205,6 +247,18 @@ impl Habits {
         }
     }
 
+    /// What the person of an address of instant messages does.
+    pub fn messenger(&self, address: &str) -> Conduct {
+        let mut chance = Chance::new(self.seed ^ IM_SALT, hash(0, address.as_bytes()));
+        match drawn(chance.unit(), &self.im.shares()) {
+            Some(0) => Conduct::Refuses(CarrierRefusal::UnknownUser),
+            Some(1) => Conduct::Unheard,
+            Some(2) => self.answer(&mut chance),
+            Some(_) => Conduct::Stops { after: self.answer_after.at(chance.unit()) },
+            None => Conduct::Silent,
+        }
+    }
+
     fn answer(&self, chance: &mut Chance) -> Conduct {
         let after = self.answer_after.at(chance.unit());
         let text = match self.choices.as_slice() {
@@ -225,8 +279,11 @@ impl Habits {
     /// # Errors
     /// The first share that is not between 0 and 1, or shares of one channel that add up to more than 1.
     pub fn check(&self) -> Result<(), String> {
-        let (sms, mail) = (self.sms.shares(), self.mail.shares());
-        for (name, shares) in [("sms", &sms[..]), ("mail", &mail[..]), ("free_text", &[self.free_text][..])] {
+        let (sms, mail, im) = (self.sms.shares(), self.mail.shares(), self.im.shares());
+        let free_text = [self.free_text];
+        for (name, shares) in
+            [("sms", &sms[..]), ("mail", &mail[..]), ("im", &im[..]), ("free_text", &free_text[..])]
+        {
             let sum: f64 = shares.iter().sum();
             if shares.iter().any(|share| !(0.0..=1.0).contains(share)) || sum > 1.0 + 1e-9 {
                 return Err(format!("habits.{name}: shares are from 0 to 1 and add up to 1 at most"));
@@ -239,6 +296,12 @@ impl Habits {
 impl SmsHabits {
     fn shares(&self) -> [f64; 5] {
         [self.refused, self.lost, self.unheard, self.answering, self.stopping]
+    }
+}
+
+impl ImHabits {
+    fn shares(&self) -> [f64; 4] {
+        [self.blocked, self.unread, self.answering, self.stopping]
     }
 }
 

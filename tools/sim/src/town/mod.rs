@@ -14,7 +14,7 @@ mod write;
 mod tests;
 
 pub use expected::{Excluded, Expected, Fates};
-pub use habits::{CarrierRefusal, Conduct, Habits, MailHabits, SmsHabits};
+pub use habits::{CarrierRefusal, Conduct, Habits, ImHabits, MailHabits, SmsHabits};
 pub use place::{CENTRE, OUTLINE, WARDS, is_inside, ward};
 pub use write::{CSV_COLUMNS, Form, csv_line, ndjson_line, write_csv, write_ndjson};
 
@@ -49,6 +49,8 @@ pub struct Town {
     pub mailbox: f64,
     /// Have a second phone.
     pub second_phone: f64,
+    /// Devices that nobody has in the usual mixture.
+    pub others: OtherDevices,
     /// Households that share one phone.
     pub shared_phone: f64,
     /// Offices that share one mailbox.
@@ -70,6 +72,18 @@ pub struct Town {
     pub habits: Habits,
 }
 
+/// Shares of people with a device of another kind.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OtherDevices {
+    /// Have a pager.
+    pub pager: f64,
+    /// Have an address of instant messages.
+    pub messenger: f64,
+    /// Have a siren at their house, which a broker reaches.
+    pub siren: f64,
+}
+
 impl Default for Town {
     fn default() -> Self {
         Town {
@@ -79,6 +93,7 @@ impl Default for Town {
             phone: 0.94,
             mailbox: 0.6,
             second_phone: 0.04,
+            others: OtherDevices::default(),
             shared_phone: 0.06,
             shared_mailbox: 0.05,
             disabled: 0.008,
@@ -109,6 +124,11 @@ impl Town {
             phone: share(channels::SMS),
             mailbox: share(channels::MAIL),
             second_phone: 0.0,
+            others: OtherDevices {
+                pager: share(channels::PAGER),
+                messenger: share(channels::IM),
+                siren: share(channels::MQTT),
+            },
             shared_phone: 0.0,
             shared_mailbox: 0.0,
             disabled: 0.0,
@@ -162,14 +182,22 @@ impl Town {
             quiet_hours,
             participant,
             attributes: BTreeMap::from([("age".to_owned(), age.to_string()), ("street".to_owned(), street)]),
+            prefers: None,
         }
     }
 
     fn devices(&self, index: u64, chance: &mut Chance, given: &str, family: &str) -> Vec<Device> {
         // All are drawn whether used or not, so that a share that changes does not change everyone else.
-        let [has_none, has_phone, has_mailbox, has_second, mail_first, is_invalid] =
-            [self.without_device, self.phone, self.mailbox, self.second_phone, 0.15, self.invalid]
-                .map(|share| chance.hits(share));
+        let [has_none, has_phone, has_mailbox, has_second, mail_first, is_invalid, has_messenger] = [
+            self.without_device,
+            self.phone,
+            self.mailbox,
+            self.second_phone,
+            0.15,
+            self.invalid,
+            self.others.messenger,
+        ]
+        .map(|share| chance.hits(share));
         if has_none {
             return Vec::new();
         }
@@ -177,12 +205,23 @@ impl Town {
         if has_phone {
             devices.push(self.device(channels::SMS, self.phone_of(index)));
         }
-        if has_mailbox || !has_phone {
+        // A draw of its own, so that a town without pagers stays as it was.
+        let has_pager = Chance::new(self.seed ^ 0x7061_6765, index).hits(self.others.pager);
+        if has_mailbox || !has_phone && !has_pager && !has_messenger {
             let at = if mail_first { 0 } else { devices.len() };
             devices.insert(at, self.device(channels::MAIL, self.mailbox_of(index, given, family)));
         }
         if has_second && has_phone {
             devices.push(self.device(channels::SMS, phone_number(RECIPIENTS_MAX + index)));
+        }
+        if has_pager {
+            devices.push(self.device(channels::PAGER, pager_id(index)));
+        }
+        if has_messenger {
+            devices.push(self.device(channels::IM, format!("matrix:@p{index}:sim.example")));
+        }
+        if Chance::new(self.seed ^ 0x0073_6972_656E, index).hits(self.others.siren) {
+            devices.push(self.device(channels::MQTT, format!("sirens/{index}")));
         }
         if is_invalid {
             let broken = if devices[0].channel == channels::SMS { "+46-12" } else { "nobody@" };
@@ -196,7 +235,7 @@ impl Town {
         let mut chance = Chance::new(self.seed ^ 0x6465_7669_6365, hash(0, address.as_bytes()));
         let enabled = !chance.hits(self.disabled);
         let opted_out = chance.hits(self.opted_out);
-        Device { channel, address, enabled, verified: chance.hits(0.7), opted_out }
+        Device { enabled, verified: chance.hits(0.7), opted_out, ..Device::new(channel, address) }
     }
 
     fn phone_of(&self, index: u64) -> String {
@@ -256,7 +295,10 @@ impl Town {
             ("without_device", self.without_device),
             ("phone", self.phone),
             ("mailbox", self.mailbox),
+            ("others.messenger", self.others.messenger),
             ("second_phone", self.second_phone),
+            ("others.pager", self.others.pager),
+            ("others.siren", self.others.siren),
             ("shared_phone", self.shared_phone),
             ("shared_mailbox", self.shared_mailbox),
             ("disabled", self.disabled),
@@ -325,6 +367,11 @@ const FICTION_NUMBERS: u64 = 95;
 /// Pagers had 074 and six digits, 0741 excepted: nine million numbers that a parser finds valid and nobody
 /// carries.
 const PAGERS: u64 = 9_000_000;
+
+/// The id of a person's pager: seven digits.
+pub fn pager_id(index: u64) -> String {
+    format!("{:07}", 1_000_000 + index)
+}
 
 /// The number at a place of the town's number plan; places from `2 * RECIPIENTS_MAX` on begin again.
 pub fn phone_number(place: u64) -> String {

@@ -4,6 +4,7 @@ mod link;
 mod open;
 mod schedule;
 
+use super::pattern::Pattern;
 use super::request::{RequestKind, RequestTemplate, client_name, is_good};
 use super::transport::Transport;
 use crate::deployment::bind_this_thread;
@@ -44,7 +45,7 @@ pub(super) struct Load {
     pub(super) connections: usize,
     /// Requests in flight on each connection.
     pub(super) window: usize,
-    pub(super) sessions: bool,
+    pub(super) pattern: Pattern,
     pub(super) accounts: u32,
     pub(super) amount: Amount,
     /// Requests a second that fall due whatever the server does; without it each answer lets the next request
@@ -165,7 +166,8 @@ pub(super) fn run(load: &Load) -> Result<Done, String> {
         std::thread::sleep(time);
         shared.over.store(true, Ordering::Relaxed);
     }
-    let mut done = Done::nothing(RequestTemplate::new(RequestKind::Event, 0, load.run).octets());
+    let mut done =
+        Done::nothing(RequestTemplate::new(load.pattern, load.pattern.first(), 0, load.run).octets());
     for thread in running {
         let one = thread.join().map_err(|_| "a thread of the load panicked")?.map_err(describe)?;
         done.requests += one.requests;
@@ -216,7 +218,7 @@ impl CreditClient {
         let mut input = vec![0; READ_OCTETS];
         exchange_capabilities(&mut link, number, &mut input)?;
         link.set_nonblocking()?;
-        let template = |kind| RequestTemplate::new(kind, number, load.run);
+        let template = |kind| RequestTemplate::new(load.pattern, kind, number, load.run);
         let slot = RequestInFlight {
             kind: RequestKind::Event,
             session: 0,
@@ -366,8 +368,7 @@ impl Thread {
     fn new_one(&mut self, shared: &Shared, client: &mut CreditClient) -> (RequestKind, u64, u32) {
         let session = client.next_session;
         client.next_session += 1;
-        let kind = if shared.load.sessions { RequestKind::Initial } else { RequestKind::Event };
-        (kind, session, self.below(shared.load.accounts))
+        (shared.load.pattern.first(), session, self.below(shared.load.accounts))
     }
 
     fn below(&mut self, bound: u32) -> u32 {

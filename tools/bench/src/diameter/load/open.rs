@@ -97,7 +97,7 @@ fn timespec(wait: Duration) -> Timespec {
 #[cfg(test)]
 mod tests {
     use super::super::{Amount, Load, run, tls_of};
-    use crate::diameter::{Transport, floor};
+    use crate::diameter::{Pattern, Transport, floor};
     use diameter::frame::next_frame;
     use diameter::header::MESSAGE_OCTETS_MAX;
     use diameter::message::Message;
@@ -114,7 +114,7 @@ mod tests {
             threads: 1,
             connections: 1,
             window: 4,
-            sessions: false,
+            pattern: Pattern::Event,
             accounts: 10,
             amount: Amount::Of(count),
             rate,

@@ -289,7 +289,7 @@ mod tests {
             fsync: "always".to_owned(),
             connections: 0,
             window: 0,
-            sessions: false,
+            pattern: crate::diameter::Pattern::Event,
             accounts: 1,
             threads: 1,
             amount: Amount::Of(1),
