@@ -21,6 +21,7 @@ mod cap_messages;
 #[cfg(test)]
 mod conformance;
 mod deliveries;
+mod documents;
 mod error;
 mod groups;
 pub mod import;
@@ -33,6 +34,7 @@ pub mod postgres;
 mod privacy;
 mod recipients;
 pub mod rule;
+mod sessions;
 mod spool;
 pub mod spreadsheet;
 pub mod sqlite;
@@ -48,6 +50,10 @@ pub use attributes::unused_attributes;
 pub use audit::{Act, Audit, AuditEntry, AuditKey, AuditSearch};
 pub use cap_messages::{CapEnd, CapMessages, CapTold};
 pub use deliveries::{Deliveries, Fold, FoldedBlock};
+pub use documents::{
+    DOCUMENT_KEY_OCTETS_MAX, DOCUMENT_OCTETS_MAX, Document, DocumentKind, Documents, Expected, NewDocument,
+    Written,
+};
 pub use error::StoreError;
 pub use groups::Groups;
 pub use leases::{Fence, HeldLease, Holder, LeaseTaken, Leases};
@@ -56,6 +62,7 @@ pub use observers::Observers;
 pub use opt_outs::{OptOut, OptOuts, PERHAPS_STOPS_MAX, PerhapsStop};
 pub use privacy::{ErasedRecord, PendingErasure, Privacy, StopOf};
 pub use recipients::{ImportNo, Recipients};
+pub use sessions::{Sessions, StoredSession};
 pub use stops::{ForgottenStop, OptOutSet, STOP_HASH_OCTETS, StopHash, StopHasher};
 pub use tokens::Tokens;
 
@@ -76,6 +83,8 @@ pub trait Store:
     + Audit
     + Privacy
     + Leases
+    + Documents
+    + Sessions
     + Send
     + Sync
 {

@@ -11,6 +11,7 @@ pub(crate) mod others;
 pub(crate) mod privacy;
 pub(crate) mod recipients;
 pub(crate) mod rosters;
+pub(crate) mod sign_in;
 
 use records::{
     Alert, AlertId, AlertNo, AlertRequest, AlertState, AudienceEntry, Device, Mode, OnUnknown, Origin,
@@ -122,6 +123,17 @@ macro_rules! all_cases {
             a_block_is_rewritten_and_its_deliveries_lose_their_words_alone,
             erasures_that_wait_are_listed_until_they_are_done,
             texts_of_old_answers_go_and_their_keys_stay,
+        }
+
+        $cases! { sign_in:
+            a_document_is_written_over_what_was_seen_alone,
+            a_document_is_removed_as_it_was_seen_alone,
+            a_lookup_is_one_documents,
+            documents_come_in_order_and_those_due_first,
+            what_is_too_long_for_a_document_is_refused,
+            a_session_holds_until_its_end,
+            a_new_session_ends_the_one_it_replaces,
+            sessions_of_a_user_end_together_but_for_one,
         }
 
         $cases! { leases:

@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0008_perhaps_stops.sql"),
     include_str!("../../migrations/postgres/0009_quiet_spans.sql"),
     include_str!("../../migrations/postgres/0010_cap_identity.sql"),
+    include_str!("../../migrations/postgres/0011_people_who_sign_in.sql"),
 ];
 /// Its table is filled from the people there are.
 const ATTRIBUTES: &str = include_str!("../../migrations/postgres/0007_attributes.sql");

@@ -16,6 +16,7 @@ mod attributes;
 mod audit;
 mod cap_messages;
 mod deliveries;
+mod documents;
 mod error;
 mod groups;
 mod leases;
@@ -28,6 +29,7 @@ mod privacy;
 mod recipients;
 mod roster;
 mod scan;
+mod sessions;
 mod staging;
 mod sweep;
 #[cfg(test)]

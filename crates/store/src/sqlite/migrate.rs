@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0009_perhaps_stops.sql"),
     include_str!("../../migrations/sqlite/0010_quiet_spans.sql"),
     include_str!("../../migrations/sqlite/0011_cap_identity.sql"),
+    include_str!("../../migrations/sqlite/0012_people_who_sign_in.sql"),
 ];
 /// Its table is filled from the people there are.
 const ATTRIBUTES: &str = include_str!("../../migrations/sqlite/0008_attributes.sql");

@@ -6,6 +6,7 @@ mod attributes;
 mod audit;
 mod cap_messages;
 mod deliveries;
+mod documents;
 mod groups;
 mod leases;
 mod migrate;
@@ -16,6 +17,7 @@ mod queue;
 mod readers;
 mod recipients;
 mod roster;
+mod sessions;
 mod staging;
 mod sweep;
 #[cfg(test)]
