@@ -99,10 +99,10 @@ pub const GROUPS: &[StoryGroup] = &[
         ],
     },
     StoryGroup {
-        name: "one of several processes",
-        stories: &["several::sharing::any_process"],
+        name: "some of several processes",
+        stories: &["several::sharing::any_process", "several::devices::"],
         width: 1,
-        foreign: &["nats", "postgresql"],
+        foreign: &["nats", "postgresql", "python"],
         only_after: &[],
     },
     StoryGroup {

@@ -3,6 +3,7 @@
 //! second copy but among the unknowns, and the route's limit holds.
 
 mod cuts;
+mod devices;
 mod elsewhere;
 mod faults;
 mod kills;
