@@ -270,15 +270,11 @@ async fn import(options: &AlertOptions, api: &Api, webhook_base: Option<String>)
     let (sender, receiver) = mpsc::channel::<Result<Vec<u8>, std::io::Error>>(4);
     let (town, personal) =
         (Town::plain(options.seed, options.recipients, &options.channels), options.personal);
-    let has_topics = options.channels.contains(&channels::MQTT);
     let made = tokio::task::spawn_blocking(move || {
         let mut chunk = Vec::with_capacity(CHUNK_OCTETS + 4_096);
         for (index, person) in (0..).zip(town.people()) {
             let mut person = addressed(person, index, personal);
             person.devices.extend(webhook_base.as_ref().map(|base| webhook_device(base, index)));
-            if has_topics {
-                person.devices.push(device_at(format!("site/{index}")));
-            }
             ndjson_line(&person, &mut chunk);
             if chunk.len() >= CHUNK_OCTETS && sender.blocking_send(Ok(std::mem::take(&mut chunk))).is_err() {
                 return;
@@ -299,11 +295,6 @@ async fn import(options: &AlertOptions, api: &Api, webhook_base: Option<String>)
 /// A person's webhook, at a path of their own.
 fn webhook_device(base: &str, index: u64) -> Device {
     Device::new(channels::WEBHOOK, format!("{base}/{index}"))
-}
-
-/// A device at a broker: the town has phones and mailboxes alone.
-fn device_at(topic: String) -> Device {
-    Device { verified: true, ..Device::new(channels::MQTT, topic) }
 }
 
 /// Whoever is addressed by name speaks English; everybody else Swedish, which has no text of its own.

@@ -112,8 +112,7 @@ impl ServerWithCarriers {
 
 /// Signed requests to the receiver of webhooks, over 64 connections that are kept.
 const WEBHOOK_ROUTE: &str = "[[route]]\nname = \"hooks\"\nchannel = \"webhook\"\nmode = \"live\"\nrate = 0.0\n\
-     connections = 64\nsecret = \"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\"\n\
-     [outbound]\nallow = [\"127.0.0.0/8\"]\n";
+     connections = 64\nsecret = \"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\"\n";
 
 /// Those of the plan, in the order of their channels.
 async fn start_carriers(
