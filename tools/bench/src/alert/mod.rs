@@ -1,5 +1,6 @@
 //! One alert to many: endpoints a second from its submission to the last acceptance by a carrier.
 
+mod bare;
 mod paper;
 
 pub(crate) use paper::{curves as paper_curves, rows as paper_rows, run as run_paper};
@@ -178,6 +179,10 @@ pub async fn run(options: &AlertOptions) -> Result<Measured, String> {
         .and("repeats", taken.repeats)
         .and("submit_us", accepted_us)
         .and("import_s", import_s);
+    if let Some(base) = deployment.webhook_base() {
+        let bare = bare::requests_per_s(&base, options.recipients).await?;
+        measured = measured.and("bare_webhooks_per_s", bare);
+    }
     if options.ack {
         let answered_s = ended_us.saturating_sub(submitted_us) as f64 / 1e6;
         measured =

@@ -23,7 +23,7 @@ pub(crate) use part::{PartProcess, this_program};
 pub(crate) use placement::{Placement, bind_this_thread, is_mapped, own_cpus};
 pub(crate) use process::Usage;
 pub(crate) use server::{ServerProcess, free_port};
-pub(crate) use server_with_carriers::{Plan, ServerWithCarriers, Taken};
+pub(crate) use server_with_carriers::{Plan, ServerWithCarriers, Taken, WEBHOOK_CONNECTIONS};
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -110,9 +110,8 @@ impl ServerWithCarriers {
     }
 }
 
-/// Signed requests to the receiver of webhooks, over 64 connections that are kept.
-const WEBHOOK_ROUTE: &str = "[[route]]\nname = \"hooks\"\nchannel = \"webhook\"\nmode = \"live\"\nrate = 0.0\n\
-     connections = 64\nsecret = \"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\"\n";
+/// Connections of the route of webhooks, which are kept.
+pub(crate) const WEBHOOK_CONNECTIONS: usize = 64;
 
 /// Those of the plan, in the order of their channels.
 async fn start_carriers(
@@ -179,7 +178,13 @@ fn route(plan: &Plan, channel: ChannelNumber, address: &str) -> String {
                  homeserver = \"http://{address}\"\naccess_token = \"bench\"\nwindow = {window}\n"
             );
         }
-        channels::WEBHOOK => return WEBHOOK_ROUTE.to_owned(),
+        // Signed requests; the receiver's address is each person's.
+        channels::WEBHOOK => {
+            return format!(
+                "[[route]]\nname = \"hooks\"\nchannel = \"webhook\"\nmode = \"live\"\nrate = 0.0\n\
+                 connections = {WEBHOOK_CONNECTIONS}\nsecret = \"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\"\n"
+            );
+        }
         // One connection has the windows of all sessions.
         _ => format!("window = {}\n", (sessions * window).min(1_000)),
     };
