@@ -26,7 +26,7 @@ pub(super) async fn requests_per_s(base: &str, endpoints: u64) -> Result<f64, St
         .build()
         .map_err(|error| error.to_string())?;
     let (next, begun) = (Arc::new(AtomicU64::new(0)), Instant::now());
-    let mut connections = JoinSet::new();
+    let mut connections: JoinSet<Result<(), String>> = JoinSet::new();
     for _ in 0..WEBHOOK_CONNECTIONS {
         let (client, next, base) = (client.clone(), Arc::clone(&next), base.to_owned());
         connections.spawn(async move {
