@@ -28,9 +28,10 @@ pub enum DocumentKind {
     Import,
     /// A part of what an import read, or of what it replaced: `IMPORT/NUMBER`.
     ImportPart,
-    /// A user, a recipient or a group as an identity provider wrote it. Its lookup is the provider's name of it.
+    /// A user, a recipient or a group as an identity provider wrote it. Its lookup is the provider's name for
+    /// it.
     Provisioned,
-    /// An alert that waits for its second person; due when somebody is to be told.
+    /// A decision that is to be looked at afterwards; due when somebody is to be told.
     Review,
     /// Somebody who needs help.
     HelpCase,
@@ -99,7 +100,7 @@ pub enum Expected {
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Written {
+pub enum DocumentWritten {
     /// It is written, in this version.
     Done(u64),
     /// Something else stands there, or nothing does; nothing was written.
@@ -110,7 +111,8 @@ pub enum Written {
 
 /// Documents of people: JSON by account, kind and id.
 pub trait Documents {
-    /// Writes one if what stands is as expected. Too long an id, a lookup or a body: [`StoreError::Conflict`].
+    /// Writes one if what stands is as expected. Too long an id, a lookup or a body is a
+    /// [`StoreError::Conflict`].
     fn put_document<'a>(
         &'a self,
         account: &'a str,
@@ -118,7 +120,7 @@ pub trait Documents {
         document: NewDocument,
         expected: Expected,
         now: Timestamp,
-    ) -> BoxFuture<'a, Result<Written, StoreError>>;
+    ) -> BoxFuture<'a, Result<DocumentWritten, StoreError>>;
     /// One of them.
     fn document<'a>(
         &'a self,

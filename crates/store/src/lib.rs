@@ -51,8 +51,8 @@ pub use audit::{Act, Audit, AuditEntry, AuditKey, AuditSearch};
 pub use cap_messages::{CapEnd, CapMessages, CapTold};
 pub use deliveries::{Deliveries, Fold, FoldedBlock};
 pub use documents::{
-    DOCUMENT_KEY_OCTETS_MAX, DOCUMENT_OCTETS_MAX, Document, DocumentKind, Documents, Expected, NewDocument,
-    Written,
+    DOCUMENT_KEY_OCTETS_MAX, DOCUMENT_OCTETS_MAX, Document, DocumentKind, DocumentWritten, Documents,
+    Expected, NewDocument,
 };
 pub use error::StoreError;
 pub use groups::Groups;

@@ -1,7 +1,9 @@
 //! Documents of people and sessions.
 
 use super::ACCOUNT;
-use crate::{Document, DocumentKind, Expected, NewDocument, Store, StoreError, StoredSession, Written};
+use crate::{
+    Document, DocumentKind, DocumentWritten, Expected, NewDocument, Store, StoreError, StoredSession,
+};
 use records::Timestamp;
 
 const NOW: Timestamp = Timestamp(10);
@@ -10,7 +12,12 @@ fn draft(id: &str, body: &str) -> NewDocument {
     NewDocument { id: id.to_owned(), lookup: None, due: None, body: body.to_owned() }
 }
 
-async fn put(store: &dyn Store, kind: DocumentKind, document: NewDocument, expected: Expected) -> Written {
+async fn put(
+    store: &dyn Store,
+    kind: DocumentKind,
+    document: NewDocument,
+    expected: Expected,
+) -> DocumentWritten {
     store.put_document(ACCOUNT, kind, document, expected, NOW).await.unwrap()
 }
 
@@ -18,10 +25,10 @@ pub(crate) async fn a_document_is_written_over_what_was_seen_alone(store: &dyn S
     let kind = DocumentKind::Draft;
     assert_eq!(
         put(store, kind, draft("1", "{}"), Expected::Version(1)).await,
-        Written::Conflict(None),
+        DocumentWritten::Conflict(None),
         "what is not there has no version"
     );
-    assert_eq!(put(store, kind, draft("1", "{}"), Expected::Absent).await, Written::Done(1));
+    assert_eq!(put(store, kind, draft("1", "{}"), Expected::Absent).await, DocumentWritten::Done(1));
     let stands = Document {
         id: "1".to_owned(),
         version: 1,
@@ -30,12 +37,12 @@ pub(crate) async fn a_document_is_written_over_what_was_seen_alone(store: &dyn S
         due: None,
         body: "{}".to_owned(),
     };
-    let conflict = Written::Conflict(Some(Box::new(stands.clone())));
+    let conflict = DocumentWritten::Conflict(Some(Box::new(stands.clone())));
     assert_eq!(put(store, kind, draft("1", "[1]"), Expected::Absent).await, conflict);
     assert_eq!(put(store, kind, draft("1", "[2]"), Expected::Version(2)).await, conflict);
     assert_eq!(store.document(ACCOUNT, kind, "1").await.unwrap(), Some(stands));
-    assert_eq!(put(store, kind, draft("1", "[3]"), Expected::Version(1)).await, Written::Done(2));
-    assert_eq!(put(store, kind, draft("1", "[4]"), Expected::Any).await, Written::Done(3));
+    assert_eq!(put(store, kind, draft("1", "[3]"), Expected::Version(1)).await, DocumentWritten::Done(2));
+    assert_eq!(put(store, kind, draft("1", "[4]"), Expected::Any).await, DocumentWritten::Done(3));
     let now = store.document(ACCOUNT, kind, "1").await.unwrap().unwrap();
     assert_eq!((now.version, now.body.as_str()), (3, "[4]"));
     assert_eq!(store.document("b", kind, "1").await.unwrap(), None);
@@ -49,23 +56,23 @@ pub(crate) async fn a_document_is_removed_as_it_was_seen_alone(store: &dyn Store
     assert!(!store.delete_document("b", kind, "1", Expected::Any).await.unwrap());
     assert!(store.delete_document(ACCOUNT, kind, "1", Expected::Version(1)).await.unwrap());
     assert!(!store.delete_document(ACCOUNT, kind, "1", Expected::Any).await.unwrap());
-    assert_eq!(put(store, kind, draft("1", "{}"), Expected::Absent).await, Written::Done(1));
+    assert_eq!(put(store, kind, draft("1", "{}"), Expected::Absent).await, DocumentWritten::Done(1));
 }
 
 pub(crate) async fn a_lookup_is_one_documents(store: &dyn Store) {
     let kind = DocumentKind::User;
     let named = |id: &str, name: &str| NewDocument { lookup: Some(name.to_owned()), ..draft(id, "{}") };
-    assert_eq!(put(store, kind, named("1", "ann"), Expected::Absent).await, Written::Done(1));
-    assert_eq!(put(store, kind, named("2", "ann"), Expected::Absent).await, Written::LookupTaken);
-    assert_eq!(put(store, kind, named("2", "bo"), Expected::Absent).await, Written::Done(1));
-    assert_eq!(put(store, kind, named("2", "ann"), Expected::Version(1)).await, Written::LookupTaken);
-    assert_eq!(put(store, kind, named("1", "ann"), Expected::Version(1)).await, Written::Done(2));
-    assert_eq!(put(store, kind, named("1", "anna"), Expected::Version(2)).await, Written::Done(3));
+    assert_eq!(put(store, kind, named("1", "ann"), Expected::Absent).await, DocumentWritten::Done(1));
+    assert_eq!(put(store, kind, named("2", "ann"), Expected::Absent).await, DocumentWritten::LookupTaken);
+    assert_eq!(put(store, kind, named("2", "bo"), Expected::Absent).await, DocumentWritten::Done(1));
+    assert_eq!(put(store, kind, named("2", "ann"), Expected::Version(1)).await, DocumentWritten::LookupTaken);
+    assert_eq!(put(store, kind, named("1", "ann"), Expected::Version(1)).await, DocumentWritten::Done(2));
+    assert_eq!(put(store, kind, named("1", "anna"), Expected::Version(2)).await, DocumentWritten::Done(3));
     assert_eq!(store.document_by(ACCOUNT, kind, "ann").await.unwrap(), None);
     let found = store.document_by(ACCOUNT, kind, "anna").await.unwrap().unwrap();
     assert_eq!(found.id, "1");
     let elsewhere = store.put_document("b", kind, named("9", "anna"), Expected::Absent, NOW).await.unwrap();
-    assert_eq!(elsewhere, Written::Done(1));
+    assert_eq!(elsewhere, DocumentWritten::Done(1));
     assert_eq!(store.document_by("b", kind, "anna").await.unwrap().unwrap().id, "9");
 }
 

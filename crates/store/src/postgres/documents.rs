@@ -2,7 +2,7 @@ use super::error::Trouble;
 use super::link::{Params, PgLink, get};
 use super::{Postgres, Work, account_locked, account_no, as_i64, as_limit, as_u64, kept};
 use crate::documents::{is_expected, within_limits};
-use crate::{Document, DocumentKind, Documents, Expected, NewDocument, StoreError, Written};
+use crate::{Document, DocumentKind, DocumentWritten, Documents, Expected, NewDocument, StoreError};
 use futures_util::future::BoxFuture;
 use records::Timestamp;
 use tokio_postgres::Row;
@@ -29,7 +29,7 @@ impl Documents for Postgres {
         document: NewDocument,
         expected: Expected,
         now: Timestamp,
-    ) -> BoxFuture<'a, Result<Written, StoreError>> {
+    ) -> BoxFuture<'a, Result<DocumentWritten, StoreError>> {
         Box::pin(async move {
             within_limits(&document)?;
             let document = NewDocument {
@@ -150,23 +150,23 @@ async fn put(
     document: &NewDocument,
     expected: Expected,
     now: i64,
-) -> Result<Written, Trouble> {
+) -> Result<DocumentWritten, Trouble> {
     let no = account_locked(link, account).await?;
     let stands = one(link, BY_ID, account, kind, &document.id).await?;
     if !is_expected(expected, stands.as_ref().map(|stands| stands.version)) {
-        return Ok(Written::Conflict(stands.map(Box::new)));
+        return Ok(DocumentWritten::Conflict(stands.map(Box::new)));
     }
     if let Some(lookup) = &document.lookup
         && one(link, BY_LOOKUP, account, kind, lookup).await?.is_some_and(|other| other.id != document.id)
     {
-        return Ok(Written::LookupTaken);
+        return Ok(DocumentWritten::LookupTaken);
     }
     let version = stands.map_or(0, |stands| stands.version) + 1;
     let due = document.due.map(|due| due.0);
     let params: Params<'_> =
         &[&no, &kind.name(), &document.id, &as_i64(version), &now, &document.lookup, &due, &document.body];
     link.execute(PUT, params).await?;
-    Ok(Written::Done(version))
+    Ok(DocumentWritten::Done(version))
 }
 
 async fn one(

@@ -1,6 +1,6 @@
 use super::{Sqlite, Tx, account_no, as_limit, as_u64};
 use crate::documents::within_limits;
-use crate::{Document, DocumentKind, Documents, Expected, NewDocument, StoreError, Written};
+use crate::{Document, DocumentKind, DocumentWritten, Documents, Expected, NewDocument, StoreError};
 use futures_util::future::BoxFuture;
 use records::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -25,7 +25,7 @@ impl Documents for Sqlite {
         document: NewDocument,
         expected: Expected,
         now: Timestamp,
-    ) -> BoxFuture<'a, Result<Written, StoreError>> {
+    ) -> BoxFuture<'a, Result<DocumentWritten, StoreError>> {
         Box::pin(async move {
             within_limits(&document)?;
             let account = account.to_owned();
@@ -129,15 +129,15 @@ fn put(
     document: &NewDocument,
     expected: Expected,
     now: Timestamp,
-) -> Result<Written, StoreError> {
+) -> Result<DocumentWritten, StoreError> {
     let stands = one(tx, BY_ID, account, kind, &document.id)?;
     if !crate::documents::is_expected(expected, stands.as_ref().map(|stands| stands.version)) {
-        return Ok(Written::Conflict(stands.map(Box::new)));
+        return Ok(DocumentWritten::Conflict(stands.map(Box::new)));
     }
     if let Some(lookup) = &document.lookup
         && one(tx, BY_LOOKUP, account, kind, lookup)?.is_some_and(|other| other.id != document.id)
     {
-        return Ok(Written::LookupTaken);
+        return Ok(DocumentWritten::LookupTaken);
     }
     let version = stands.map_or(0, |stands| stands.version) + 1;
     tx.prepare_cached(PUT)?.execute((
@@ -150,7 +150,7 @@ fn put(
         document.due.map(|due| due.0),
         &document.body,
     ))?;
-    Ok(Written::Done(version))
+    Ok(DocumentWritten::Done(version))
 }
 
 fn one(
