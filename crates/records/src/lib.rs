@@ -32,7 +32,6 @@ mod text_topic;
 mod time;
 mod topics;
 mod trouble;
-mod user;
 
 pub use account::{Account, Role, Token};
 pub use alert::{
@@ -77,7 +76,6 @@ pub use topics::{
     encode_accepted, health_key, health_of, segment_topic,
 };
 pub use trouble::{ServerTrouble, TroubleTracker};
-pub use user::UserRole;
 
 /// Why bytes could not be read as a noun. Such bytes come from our own log, so this means damage
 /// or a newer version, never a peer's mistake.

@@ -4,13 +4,11 @@
 mod first_token;
 mod request_rate;
 pub(crate) mod sessions;
-pub(crate) mod signed_in;
 
 pub use first_token::{AdminOnRecord, AdminRecord, AdminToken, ensure_admin_token, mint_token};
 
 use self::request_rate::RequestRate;
 use self::sessions::BrowserSessions;
-use self::signed_in::SignedInUser;
 use crate::activity::Activity;
 use crate::guessing::GuessingGuard;
 use crate::http::HttpConfig;
@@ -104,20 +102,18 @@ const PRINTED_POLL: Duration = Duration::from_millis(10);
 /// The caller of a request, identified by a valid token.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    /// Their token; of a user one that stands for them, whose id is `user:` and theirs.
+    /// Their token.
     pub token: Arc<Token>,
     /// How far they reach with this operation.
     pub reach: Reach,
     /// Their address, as this server knows it, or as the process says that passed the request on.
     pub from: Option<IpAddr>,
-    /// The user, if it is one who signed in.
-    pub user: Option<Arc<SignedInUser>>,
 }
 
 impl Caller {
     /// For an operation that looks at alerts, from an address that is not known yet.
     pub(crate) fn new(token: Arc<Token>) -> Caller {
-        Caller { reach: RequiredRole::SeeOwn.reach(&token), token, from: None, user: None }
+        Caller { reach: RequiredRole::SeeOwn.reach(&token), token, from: None }
     }
 
     /// From this address, unless another process named one.
