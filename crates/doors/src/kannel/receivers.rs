@@ -32,7 +32,7 @@ pub(super) fn receivers_in(text: &str) -> Result<Vec<String>, Misformed> {
             continue;
         }
         if let Some(group) = open.take() {
-            if group.is_cut_off() {
+            if group.is_cut_off() || group.might_take(&word) {
                 return Err(Misformed);
             }
             found.push(group.number()?);
@@ -110,6 +110,15 @@ impl NumberPieces {
         begins && self.words == 1 && self.digits.len() < WHOLE_DIGITS_MIN
     }
 
+    /// A number from abroad that is whole, before a piece with which it would be whole too: nobody knows where it
+    /// ends.
+    fn might_take(&self, word: &Word) -> bool {
+        let begins = self.plus || self.digits.starts_with("00");
+        let is_piece = !word.begins() && word.digits.len() < WHOLE_DIGITS_MIN;
+        let joined = format!("{}{}", self.digits, word.digits);
+        begins && is_piece && joined.len() <= INTERNATIONAL_DIGITS_MAX && is_somebodys(self.plus, &joined)
+    }
+
     fn add(&mut self, word: &Word) {
         self.digits.push_str(&word.digits);
         self.is_open = word.digits.len() < WHOLE_DIGITS_MIN;
@@ -179,6 +188,7 @@ mod tests {
             ("+46 70 174 06 05 112", Err(Misformed)),
             ("+4-67 00000000", Err(Misformed)),
             ("+467-200-0-0-0 0-0", Err(Misformed)),
+            ("+4-6-760-0-0 0-0-01", Err(Misformed)),
             ("00", Err(Misformed)),
             ("0046 +46701740605", Err(Misformed)),
             ("11 22", Err(Misformed)),
