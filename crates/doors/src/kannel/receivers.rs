@@ -110,13 +110,14 @@ impl NumberPieces {
         begins && self.words == 1 && self.digits.len() < WHOLE_DIGITS_MIN
     }
 
-    /// A number from abroad that is whole, before a piece with which it would be whole too: nobody knows where it
-    /// ends.
+    /// A number from abroad that is whole, before a piece with which it would be whole too, or that begins
+    /// with a zero, as no short code does: nobody knows where the number ends.
     fn might_take(&self, word: &Word) -> bool {
         let begins = self.plus || self.digits.starts_with("00");
-        let is_piece = !word.begins() && word.digits.len() < WHOLE_DIGITS_MIN;
+        let is_piece = !word.plus && word.digits.len() < WHOLE_DIGITS_MIN;
         let joined = format!("{}{}", self.digits, word.digits);
-        begins && is_piece && joined.len() <= INTERNATIONAL_DIGITS_MAX && is_somebodys(self.plus, &joined)
+        let fits = joined.len() <= INTERNATIONAL_DIGITS_MAX;
+        begins && is_piece && fits && (word.digits.starts_with('0') || is_somebodys(self.plus, &joined))
     }
 
     fn add(&mut self, word: &Word) {
