@@ -18,7 +18,7 @@ pub struct NetSnpp {
 impl NetSnpp {
     /// Starts one.
     pub async fn start() -> NetSnpp {
-        needs("perl");
+        needs("pager");
         let folder = tempfile::tempdir().unwrap();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign/perl/snpp_server.pl");
         let mut command = Command::new("perl");
