@@ -9,7 +9,6 @@ mod data_form;
 mod data_lock;
 pub mod demo;
 mod descriptors;
-pub mod directory;
 mod exports;
 mod first_token;
 mod keys;

@@ -225,7 +225,7 @@ mod tests {
                 settings: gateway::AnyRoute::new(sms),
                 simulator: Some(Simulator::default()),
             }],
-            sources: crate::setup::SourceSetup::default(),
+            cap_senders: Vec::new(),
             defaults: channels::Defaults::default(),
             engine: engine::Settings::default(),
             callbacks: crate::setup::CallbackSetup::default(),
@@ -283,7 +283,6 @@ mod tests {
         let draft = engine::Draft {
             account: "default".to_owned(),
             token: "t".to_owned(),
-            authors: Vec::new(),
             request: request(),
             origin: records::Origin::Api,
             key: None,

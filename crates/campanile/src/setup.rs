@@ -1,7 +1,6 @@
 //! Setup of a server, from any source: the config of `serve`, the demo, a bench.
 
-use crate::directory::LdapDirectory;
-use doors::http::{CapSender, Directories, DirectorySource, HttpConfig};
+use doors::http::{CapSender, HttpConfig};
 use doors::kannel::PlatformSettings;
 use doors::smpp::{SmppClient, SmppConfig};
 use doors::smtp::SmtpConfig;
@@ -10,7 +9,6 @@ use engine::MessageClientSettings;
 use gateway::AnyRoute;
 use records::Route;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// Everything a server needs to know.
 #[derive(Clone)]
@@ -41,8 +39,8 @@ pub struct Setup {
     pub platforms: Vec<PlatformSettings>,
     /// Whom messages from people are for.
     pub parties: Vec<MessageClientSettings>,
-    /// What others send or keep that this server takes in.
-    pub sources: SourceSetup,
+    /// Whom CAP messages reach.
+    pub cap_senders: Vec<CapSender>,
     /// What is known of addresses.
     pub defaults: channels::Defaults,
     /// Rules with numbers.
@@ -74,10 +72,9 @@ impl Setup {
                 .as_ref()
                 .map(|ledger| (ledger.fsync, ledger.shards, ledger.keep_records, ledger.charges_own))
         };
-        // Keywords and rules of approval are applied at once; who takes outcomes in is said by `[charging]`.
+        // Keywords are applied at once; who takes outcomes in is said by `[charging]`.
         let engine = |setup: &Setup| engine::Settings {
             keywords: Default::default(),
-            approval: Default::default(),
             outcome_groups: Vec::new(),
             ..setup.engine.clone()
         };
@@ -101,23 +98,6 @@ impl Setup {
         .into_iter()
         .filter_map(|(key, differs)| differs.then_some(key))
         .collect()
-    }
-}
-
-/// What others send or keep that this server takes in.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct SourceSetup {
-    /// Whom CAP messages reach.
-    pub cap_senders: Vec<CapSender>,
-    /// Directories that people are imported from.
-    pub directories: Vec<LdapDirectory>,
-}
-
-impl SourceSetup {
-    /// The directories, as the HTTP door runs them.
-    pub fn directories(&self) -> Directories {
-        let source = |directory: &LdapDirectory| Arc::new(directory.clone()) as Arc<dyn DirectorySource>;
-        self.directories.iter().map(source).collect()
     }
 }
 

@@ -83,6 +83,5 @@ pub fn alert(no: u64, request: AlertRequest) -> records::Alert {
         request,
         origin: records::Origin::Api,
         note: String::new(),
-        approval: None,
     }
 }

@@ -135,7 +135,7 @@ fn carry_out(no: AlertNo, verb: Steer, next: AlertState, alerts: &mut Alerts, co
             live.finished = None;
             alerts.running.insert(no);
         }
-        Steer::Pause | Steer::Resume => {}
+        Steer::Pause | Steer::Resume | Steer::Approve => {}
     }
     alerts.touch(no);
 }

@@ -9,7 +9,7 @@ use super::phrases::Phrase;
 use crate::api::{Draft, EngineError};
 use crate::inbound_text::folded;
 use crate::run::store_error;
-use records::{ApprovalPerson, Origin, Timestamp};
+use records::{Origin, Timestamp};
 use rustc_hash::FxHashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -127,14 +127,11 @@ impl PersonRequest<'_> {
             return Ok(self.say(Phrase::WrongCode, &[]));
         };
         self.note("service.send", &prepared.name).await?;
-        let token = format!("recipient:{}", self.person.id);
-        let (name, person) = (self.person.name.clone(), Some(self.person.id.clone()));
         let draft = Draft {
             account: self.call.account.clone(),
-            authors: vec![ApprovalPerson { user: token.clone(), name, person }],
-            token,
+            token: format!("recipient:{}", self.person.id),
             request: request_of(&prepared, now),
-            origin: Origin::Device,
+            origin: Origin::Api,
             key: None,
             wait_solved: false,
             note: None,

@@ -143,7 +143,7 @@ impl Documents for Postgres {
     }
 }
 
-pub(super) async fn put(
+async fn put(
     link: &PgLink,
     account: &str,
     kind: DocumentKind,

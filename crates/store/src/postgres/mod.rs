@@ -11,7 +11,6 @@
 //!   though who asked has gone.
 
 mod alerts;
-mod approvals;
 mod attachments;
 mod attributes;
 mod audit;
@@ -20,7 +19,6 @@ mod deliveries;
 mod documents;
 mod error;
 mod groups;
-mod import_jobs;
 mod leases;
 mod ledger;
 mod link;
@@ -31,7 +29,6 @@ mod privacy;
 mod recipients;
 mod roster;
 mod scan;
-mod search;
 mod sessions;
 mod staging;
 mod sweep;

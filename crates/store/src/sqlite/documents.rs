@@ -122,7 +122,7 @@ impl Documents for Sqlite {
     }
 }
 
-pub(super) fn put(
+fn put(
     tx: &Tx<'_>,
     account: &str,
     kind: DocumentKind,

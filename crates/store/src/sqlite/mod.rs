@@ -1,7 +1,6 @@
 //! The store in one SQLite file.
 
 mod alerts;
-mod approvals;
 mod attachments;
 mod attributes;
 mod audit;
@@ -9,7 +8,6 @@ mod cap_messages;
 mod deliveries;
 mod documents;
 mod groups;
-mod import_jobs;
 mod leases;
 mod migrate;
 mod observers;

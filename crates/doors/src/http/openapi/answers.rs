@@ -30,7 +30,10 @@ fn problems(row: &Operation) -> BTreeSet<u16> {
         out.insert(404);
     }
     if row.need != RequiredRole::Nothing {
-        out.extend([401, 403, 429, 500, 503]);
+        out.extend([401, 429, 500, 503]);
+        if row.need != RequiredRole::SeeOwn {
+            out.insert(403);
+        }
         if row.method != "GET" {
             out.insert(507);
         }
@@ -40,9 +43,7 @@ fn problems(row: &Operation) -> BTreeSet<u16> {
         // Platforms are answered as Kannel answers them.
         Takes::Media(_) if row.path.starts_with("/cgi-bin/") => {}
         Takes::Media(_) => out.extend([408, 413, 415]),
-        Takes::Json(_) | Takes::JsonOr(..) | Takes::Patch(_) | Takes::OneOrMany(_) => {
-            out.extend([408, 413, 415, 422])
-        }
+        Takes::Json(_) | Takes::Patch(_) | Takes::OneOrMany(_) => out.extend([408, 413, 415, 422]),
     }
     if row.is_keyed {
         out.insert(422);
@@ -83,8 +84,7 @@ fn given(row: &Operation, status: u16, gives: Gives) -> Value {
     }
     let mut headers = Map::new();
     let text = || json!({"type": "string"});
-    let is_job = gives == Gives::Json("ImportJob");
-    if status == 201 || status == 303 || (status == 202 && (row.is_keyed || is_job)) {
+    if status == 201 || status == 303 || (status == 202 && row.is_keyed) {
         let is_new =
             json!({"required": true, "description": "What was made, or where to go.", "schema": text()});
         headers.insert("Location".into(), is_new);
