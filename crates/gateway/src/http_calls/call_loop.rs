@@ -7,9 +7,9 @@
 use crate::context::Stop;
 use crate::dispatcher::{ChannelEncoder, Job, RouteDispatcher, RouteLimit, RouteRemark};
 use crate::http_calls::observed_body::WriteMark;
+use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt, StreamExt};
 use pace::Backoff;
 use records::{AttemptResult, NotTried, Outcome};
 use rustc_hash::FxHashMap;
@@ -118,10 +118,7 @@ impl<R: RouteCalls> CallLoop<R> {
             let has_room = self.fill(&mut under_way);
             let due = self.due(has_room, probing.is_some());
             tokio::select! {
-                Some((id, end)) = under_way.next(), if !under_way.is_empty() => {
-                    self.settle(id, end);
-                    self.settle_ended(&mut under_way);
-                }
+                Some((id, end)) = under_way.next(), if !under_way.is_empty() => self.settle(id, end),
                 result = probed(&mut probing), if probing.is_some() => {
                     probing = None;
                     self.take_probe(result);
@@ -176,14 +173,6 @@ impl<R: RouteCalls> CallLoop<R> {
             grant_rest(&*limit, job.units).await;
             (id, calls.call(&job, &mark).await)
         }));
-    }
-
-    /// Settles those that have ended too: what is waited for is set up again once for all of them.
-    fn settle_ended(&mut self, under_way: &mut UnderWay) {
-        for _ in 0..under_way.len() {
-            let Some(Some((id, end))) = under_way.next().now_or_never() else { return };
-            self.settle(id, end);
-        }
     }
 
     fn settle(&mut self, id: u64, end: CallEnd) {
