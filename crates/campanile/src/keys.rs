@@ -72,6 +72,12 @@ impl Keys {
         self.made(b"campanile: stops of forgotten people")
     }
 
+    /// Under which the secrets of users' one-time codes are sealed: made of another likewise. Who has the
+    /// database has not this.
+    pub fn users(&self) -> [u8; SECRET_OCTETS] {
+        self.made(b"campanile: secrets of users")
+    }
+
     fn made(&self, purpose: &[u8]) -> [u8; SECRET_OCTETS] {
         let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &self.links);
         let made = ring::hmac::sign(&key, purpose);
@@ -135,7 +141,8 @@ mod tests {
         assert_eq!((first.links, first.tags, first.webhooks), (again.links, again.tags, again.webhooks));
         assert_ne!(first.links, first.tags);
         assert_eq!((first.are_new, again.are_new), (true, false));
-        assert_eq!(first.stops(), again.stops());
+        assert_eq!((first.stops(), first.users()), (again.stops(), again.users()));
+        assert!(![first.links, first.forwarding(), first.stops()].contains(&first.users()));
         assert!(![first.links, first.forwarding()].contains(&first.stops()), "each secret has one purpose");
         let mode = std::fs::metadata(dir.path().join(FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);

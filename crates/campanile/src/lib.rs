@@ -9,6 +9,7 @@ mod data_form;
 mod data_lock;
 pub mod demo;
 mod descriptors;
+pub mod directory;
 mod exports;
 mod first_token;
 mod keys;

@@ -4,7 +4,7 @@ use crate::parts_estimator::PartsEstimator;
 use crate::server::listed;
 use crate::setup::Setup;
 use arc_swap::ArcSwap;
-use doors::http::ReloadedPolicies;
+use doors::http::{ReloadedPolicies, SignInPolicy};
 use doors::kannel::Platforms;
 use doors::smpp::Clients;
 use std::sync::Arc;
@@ -23,13 +23,20 @@ impl LiveSettings {
         let clients = Clients::new(clients).map_err(|problems| listed(&problems))?;
         Ok(LiveSettings {
             policies: ReloadedPolicies {
-                cap_senders: Arc::new(ArcSwap::from_pointee(setup.cap_senders.clone())),
+                cap_senders: Arc::new(ArcSwap::from_pointee(setup.sources.cap_senders.clone())),
                 platforms: Arc::new(ArcSwap::from_pointee(platforms)),
                 defaults: Arc::new(ArcSwap::from_pointee(setup.defaults.clone())),
                 outbound: Arc::new(ArcSwap::from_pointee(setup.callbacks.outbound.clone())),
+                sign_in: Arc::new(ArcSwap::from_pointee(sign_in(setup))),
+                directories: Arc::new(ArcSwap::from_pointee(setup.sources.directories())),
             },
             clients: Arc::new(clients),
             parts_estimator,
         })
     }
+}
+
+/// How people sign in; without the HTTP door nobody does.
+pub(crate) fn sign_in(setup: &Setup) -> SignInPolicy {
+    setup.http.as_ref().map(|http| http.sign_in.clone()).unwrap_or_default()
 }

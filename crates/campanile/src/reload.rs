@@ -31,6 +31,11 @@ impl RunningServer {
             changed.map_err(|error| error.to_string())?;
             changes.push("numbers of platforms, and keywords, changed".to_owned());
         }
+        if self.config.applied.engine.approval != setup.engine.approval {
+            let changed = self.engine.change_approval_policy(setup.engine.approval.clone()).await;
+            changed.map_err(|error| error.to_string())?;
+            changes.push("rules of approval changed".to_owned());
+        }
         if let (Some(door), Some(new)) = (&self.doors.diameter, &setup.diameter)
             && self.config.applied.diameter.as_ref().is_none_or(|before| before.peers != new.peers)
         {
@@ -49,13 +54,15 @@ impl RunningServer {
                 );
             }
         }
-        if **self.live.policies.cap_senders.load() != setup.cap_senders {
-            self.live.policies.cap_senders.store(Arc::new(setup.cap_senders.clone()));
-            changes.push("cap senders changed".to_owned());
-        }
+        self.apply_sources(setup, &mut changes);
         if **self.live.policies.outbound.load() != setup.callbacks.outbound {
             self.live.policies.outbound.store(Arc::new(setup.callbacks.outbound.clone()));
             changes.push("what may be called for clients changed".to_owned());
+        }
+        let sign_in = crate::live_settings::sign_in(setup);
+        if **self.live.policies.sign_in.load() != sign_in {
+            self.live.policies.sign_in.store(Arc::new(sign_in));
+            changes.push("how people sign in changed".to_owned());
         }
         if **self.live.policies.defaults.load() != setup.defaults {
             self.live.policies.defaults.store(Arc::new(setup.defaults.clone()));
@@ -70,6 +77,18 @@ impl RunningServer {
         );
         self.config.applied = setup.clone();
         Ok(changes)
+    }
+
+    fn apply_sources(&self, setup: &Setup, changes: &mut Vec<String>) {
+        let (before, after) = (&self.config.applied.sources, &setup.sources);
+        if before.cap_senders != after.cap_senders {
+            self.live.policies.cap_senders.store(Arc::new(after.cap_senders.clone()));
+            changes.push("cap senders changed".to_owned());
+        }
+        if before.directories != after.directories {
+            self.live.policies.directories.store(Arc::new(after.directories()));
+            changes.push("directories changed".to_owned());
+        }
     }
 
     /// Clients of the SMPP door; without a door there are none, and to open one needs a restart.

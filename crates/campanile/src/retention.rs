@@ -225,7 +225,7 @@ mod tests {
                 settings: gateway::AnyRoute::new(sms),
                 simulator: Some(Simulator::default()),
             }],
-            cap_senders: Vec::new(),
+            sources: crate::setup::SourceSetup::default(),
             defaults: channels::Defaults::default(),
             engine: engine::Settings::default(),
             callbacks: crate::setup::CallbackSetup::default(),
@@ -283,6 +283,7 @@ mod tests {
         let draft = engine::Draft {
             account: "default".to_owned(),
             token: "t".to_owned(),
+            authors: Vec::new(),
             request: request(),
             origin: records::Origin::Api,
             key: None,

@@ -254,6 +254,7 @@ impl RunningServer {
                 secrets: doors::http::DoorSecrets {
                     audit: self.keepers.audit.key(),
                     callbacks: keys.account_callbacks(setup.callbacks.secret.clone()),
+                    users: keys.users(),
                 },
                 links,
                 messages: Arc::new(self.engine.messages()),

@@ -1,6 +1,7 @@
 //! Setup of a server, from any source: the config of `serve`, the demo, a bench.
 
-use doors::http::{CapSender, HttpConfig};
+use crate::directory::LdapDirectory;
+use doors::http::{CapSender, Directories, DirectorySource, HttpConfig};
 use doors::kannel::PlatformSettings;
 use doors::smpp::{SmppClient, SmppConfig};
 use doors::smtp::SmtpConfig;
@@ -9,6 +10,7 @@ use engine::MessageClientSettings;
 use gateway::AnyRoute;
 use records::Route;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Everything a server needs to know.
 #[derive(Clone)]
@@ -39,8 +41,8 @@ pub struct Setup {
     pub platforms: Vec<PlatformSettings>,
     /// Whom messages from people are for.
     pub parties: Vec<MessageClientSettings>,
-    /// Whom CAP messages reach.
-    pub cap_senders: Vec<CapSender>,
+    /// What others send or keep that this server takes in.
+    pub sources: SourceSetup,
     /// What is known of addresses.
     pub defaults: channels::Defaults,
     /// Rules with numbers.
@@ -72,9 +74,10 @@ impl Setup {
                 .as_ref()
                 .map(|ledger| (ledger.fsync, ledger.shards, ledger.keep_records, ledger.charges_own))
         };
-        // Keywords are applied at once; who takes outcomes in is said by `[charging]`.
+        // Keywords and rules of approval are applied at once; who takes outcomes in is said by `[charging]`.
         let engine = |setup: &Setup| engine::Settings {
             keywords: Default::default(),
+            approval: Default::default(),
             outcome_groups: Vec::new(),
             ..setup.engine.clone()
         };
@@ -98,6 +101,23 @@ impl Setup {
         .into_iter()
         .filter_map(|(key, differs)| differs.then_some(key))
         .collect()
+    }
+}
+
+/// What others send or keep that this server takes in.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SourceSetup {
+    /// Whom CAP messages reach.
+    pub cap_senders: Vec<CapSender>,
+    /// Directories that people are imported from.
+    pub directories: Vec<LdapDirectory>,
+}
+
+impl SourceSetup {
+    /// The directories, as the HTTP door runs them.
+    pub fn directories(&self) -> Directories {
+        let source = |directory: &LdapDirectory| Arc::new(directory.clone()) as Arc<dyn DirectorySource>;
+        self.directories.iter().map(source).collect()
     }
 }
 

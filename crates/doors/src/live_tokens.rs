@@ -1,9 +1,10 @@
 //! Live tokens: those by which a stream, a long body or a session is open, so that it ends when its token is
-//! revoked, by this process or by another one of the same store.
+//! revoked, by this process or by another one of the same store. The session of a user is held as a token is.
 
 use axum::body::{Body, Bytes};
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use std::collections::HashMap;
+use records::Timestamp;
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -17,6 +18,26 @@ use tokio::sync::watch;
 /// How often it is looked for revocations by other processes: with the rest of the way all ends within a
 /// second.
 const LOOK_EVERY: Duration = Duration::from_millis(400);
+/// Of so many looks one is for sessions whose time is over, where no other process can end any.
+const LOOKS_FOR_OLD_SESSIONS: u32 = 25;
+/// Before the hash of a session where a token's id would stand.
+const SESSION_PREFIX: &str = "session:";
+
+/// What a session of a user is held by.
+pub(crate) fn session_key(hash: &[u8; 32]) -> String {
+    let digits = hash.iter().map(|octet| format!("{octet:02x}"));
+    digits.fold(SESSION_PREFIX.to_owned(), |key, digits| key + &digits)
+}
+
+/// The hash of such a session.
+fn session_of(key: &str) -> Option<[u8; 32]> {
+    let digits = key.strip_prefix(SESSION_PREFIX).filter(|digits| digits.len() == 64 && digits.is_ascii())?;
+    let mut hash = [0; 32];
+    for (at, octet) in hash.iter_mut().enumerate() {
+        *octet = u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).ok()?;
+    }
+    Some(hash)
+}
 
 /// Tokens in use, by id.
 #[derive(Default)]
@@ -52,14 +73,24 @@ impl LiveTokens {
         }
     }
 
-    /// Looks for revocations as long as it is polled: in a store that other processes share all the time,
-    /// else only where a token may have been revoked while it was looked up. `revoked` is called when there
-    /// is any new one.
-    pub(crate) async fn follow(&self, store: SharedStore, is_shared: bool, revoked: impl Fn()) {
-        let mut known = None;
+    /// Looks for revocations and ended sessions as long as it is polled: in a store that other processes share
+    /// all the time, else only where one may have ended while it was looked up, and once in a while for
+    /// sessions whose time is over. `revoked` is called when there is any new revocation.
+    pub(crate) async fn follow(
+        &self,
+        store: SharedStore,
+        is_shared: bool,
+        revoked: impl Fn(),
+        now: impl Fn() -> Timestamp,
+    ) {
+        let (mut known, mut looks) = (None, 0_u32);
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
+            looks = looks.wrapping_add(1);
             let is_fresh = self.is_fresh.swap(false, Ordering::AcqRel);
+            if is_fresh || is_shared || looks.is_multiple_of(LOOKS_FOR_OLD_SESSIONS) {
+                self.end_old_sessions(&store, now()).await;
+            }
             if !is_fresh && !is_shared {
                 continue;
             }
@@ -77,8 +108,23 @@ impl LiveTokens {
         }
     }
 
+    async fn end_old_sessions(&self, store: &SharedStore, now: Timestamp) {
+        let held: Vec<[u8; 32]> = self.lock().keys().filter_map(|key| session_of(key)).collect();
+        if held.is_empty() {
+            return;
+        }
+        match store.live_sessions(held.clone(), now).await {
+            Ok(live) => {
+                let live: HashSet<[u8; 32]> = live.into_iter().collect();
+                let over = held.iter().filter(|hash| !live.contains(*hash));
+                over.for_each(|hash| self.end(&session_key(hash)));
+            }
+            Err(error) => self.look_again(&error),
+        }
+    }
+
     async fn end_revoked(&self, store: &SharedStore) {
-        let ids: Vec<String> = self.lock().keys().cloned().collect();
+        let ids = self.lock().keys().filter(|key| !key.starts_with(SESSION_PREFIX)).cloned().collect();
         match store.revoked_of(ids).await {
             Ok(revoked) => revoked.iter().for_each(|id| self.end(id)),
             Err(error) => self.look_again(&error),
@@ -151,7 +197,10 @@ impl HttpBody for UntilRevoked {
             // A future that is over is not polled again.
             self.ended = Box::pin(std::future::pending());
             self.body = Body::empty();
-            let error = io::Error::new(io::ErrorKind::PermissionDenied, "the token was revoked");
+            let error = io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "the token was revoked, or the session has ended",
+            );
             return Poll::Ready(Some(Err(axum::Error::new(error))));
         }
         Pin::new(&mut self.body).poll_frame(cx)
@@ -182,6 +231,15 @@ mod tests {
         assert!(one.is_ended() && !other.is_ended());
         drop((one, other));
         assert!(tokens.lock().is_empty(), "nothing is kept of what is over");
+    }
+
+    #[test]
+    fn a_session_is_read_back_from_what_it_is_held_by() {
+        let hash = std::array::from_fn(|at| at as u8 * 7);
+        assert_eq!(session_of(&session_key(&hash)), Some(hash));
+        for other in ["t_1", "session:", "session:zz", &session_key(&hash)[1..]] {
+            assert_eq!(session_of(other), None, "{other}");
+        }
     }
 
     #[tokio::test]

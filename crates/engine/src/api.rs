@@ -1,8 +1,9 @@
 //! Interface of the engine for doors and the composition root.
 
+use crate::approval::{ApprovalPolicy, ApprovalRefusal};
 use records::{
-    Alert, AlertId, AlertNo, AlertRequest, Answer, Body, DeliveryState, EndpointNo, MessageClient, Mode,
-    Origin, Reason, Route, Timestamp,
+    Alert, AlertId, AlertNo, AlertRequest, Answer, ApprovalPerson, Body, DeliveryState, EndpointNo,
+    MessageClient, Mode, Origin, Reason, Route, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -187,6 +188,8 @@ pub struct Settings {
     pub carrier_ids_s: u32,
     /// Words people stop and start messages with.
     pub keywords: Keywords,
+    /// Which alerts others have to approve.
+    pub approval: ApprovalPolicy,
     /// Others that take the topic of outcomes in, each by a consumer group of this name: it is kept until
     /// they have.
     pub outcome_groups: Vec<String>,
@@ -201,6 +204,7 @@ impl Default for Settings {
             linger_s: 600,
             carrier_ids_s: 3 * 86_400,
             keywords: Keywords::default(),
+            approval: ApprovalPolicy::default(),
             outcome_groups: Vec::new(),
         }
     }
@@ -213,6 +217,8 @@ pub struct Draft {
     pub account: String,
     /// The token's id.
     pub token: String,
+    /// Who wrote it, the first submits it; none: a program did.
+    pub authors: Vec<ApprovalPerson>,
     /// What is asked for.
     pub request: AlertRequest,
     /// By which door.
@@ -263,6 +269,8 @@ pub enum EngineError {
         /// What was asked.
         verb: &'static str,
     },
+    /// A decision about an alert that waits for approval does not count. HTTP 403, 412, 422 or 409.
+    Approval(ApprovalRefusal),
     /// The disk is full. HTTP 507.
     DiskFull,
     /// Too much is waiting; try again later. HTTP 429 or 503.
@@ -284,6 +292,7 @@ impl std::fmt::Display for EngineError {
             }
             EngineError::NotFound => f.write_str("no such alert"),
             EngineError::WrongState { state, verb } => write!(f, "cannot {verb} an alert that is {state}"),
+            EngineError::Approval(refusal) => std::fmt::Display::fmt(refusal, f),
             EngineError::DiskFull => {
                 f.write_str("the disk is full: nothing was accepted; free some room and try again")
             }
@@ -302,23 +311,19 @@ pub enum Steer {
     Pause,
     /// Go on.
     Resume,
-    /// A second person says yes.
-    Approve,
     /// Try what failed again, and nothing else.
     RetryFailed,
 }
 
 impl Steer {
     /// All of them.
-    pub const ALL: [Steer; 5] =
-        [Steer::Cancel, Steer::Pause, Steer::Resume, Steer::Approve, Steer::RetryFailed];
+    pub const ALL: [Steer; 4] = [Steer::Cancel, Steer::Pause, Steer::Resume, Steer::RetryFailed];
     /// As a sentence has it: "cannot VERB an alert".
     pub fn name(self) -> &'static str {
         match self {
             Steer::Cancel => "cancel",
             Steer::Pause => "pause",
             Steer::Resume => "resume",
-            Steer::Approve => "approve",
             Steer::RetryFailed => "retry what failed of",
         }
     }
@@ -479,12 +484,14 @@ pub struct AnswerView {
 }
 
 /// What would happen.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Forecast {
     /// Endpoints by channel.
     pub endpoints: u64,
     /// People behind them.
     pub recipients: u64,
+    /// How many of them read which language, as their records say; those without one are in none.
+    pub languages: BTreeMap<String, u64>,
     /// By channel.
     pub channels: BTreeMap<String, u64>,
     /// Left out, by reason in words.
@@ -501,6 +508,20 @@ pub struct Forecast {
     pub problems: Vec<Problem>,
     /// By kind: what its devices get.
     pub devices: Vec<DeviceForecast>,
+    /// Alerts of a short time ago that told many of the same people nearly the same.
+    #[serde(skip)]
+    pub similar: Vec<SimilarAlert>,
+}
+
+/// An alert of a short time ago that told many of the same people nearly the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SimilarAlert {
+    /// The earlier alert.
+    pub id: AlertId,
+    /// When it was accepted.
+    pub created: Timestamp,
+    /// How many of a hundred people of this audience it went to.
+    pub percent: u8,
 }
 
 /// Devices that get the same text.

@@ -12,6 +12,7 @@
 //! - An attempt's number is never used twice for one delivery.
 
 mod api;
+mod approval;
 mod dispatch;
 mod inbound_text;
 mod messages;
@@ -28,6 +29,10 @@ mod solve;
 mod testing;
 
 pub use api::*;
+pub use approval::{
+    ApprovalDecision, ApprovalPolicy, ApprovalRefusal, ApprovalRule, ApprovalSubject, ApprovalVerb,
+    OriginKind, REMIND_S,
+};
 pub use dispatch::{TextCache, without_values};
 pub use inbound_text::{Service, ServiceWord, StopReading, is_stop_word, read_service, read_stop};
 pub use messages::{INTAKE_WAITING_MAX, MessageView, Messages, Steered, Unroutable};

@@ -83,5 +83,6 @@ pub fn alert(no: u64, request: AlertRequest) -> records::Alert {
         request,
         origin: records::Origin::Api,
         note: String::new(),
+        approval: None,
     }
 }

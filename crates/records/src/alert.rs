@@ -1,4 +1,4 @@
-use crate::{AlertId, AlertNo, ChannelNumber, Timestamp};
+use crate::{AlertId, AlertNo, Approval, ChannelNumber, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -28,9 +28,17 @@ pub struct Alert {
     pub origin: Origin,
     /// Why it is in its state, where there is something to say.
     pub note: String,
+    /// Who wrote it, and the approval that it needs; nothing where it needs none and no user wrote it.
+    #[serde(default)]
+    pub approval: Option<Box<Approval>>,
 }
 
 impl Alert {
+    /// Nothing that it needs before it is sent is missing.
+    pub fn may_send(&self) -> bool {
+        self.approval.as_ref().is_none_or(|approval| approval.may_send())
+    }
+
     /// It is a message stream: nobody sent it.
     pub fn is_stream(&self) -> bool {
         matches!(self.origin, Origin::Standing { .. })
@@ -66,6 +74,38 @@ pub enum Origin {
     },
     /// A reply to what a person wrote from a device: to that one address, and in no list.
     Reply,
+    /// A user who signed in.
+    Console,
+    /// Another system, by a hook.
+    Hook,
+    /// A person, by a word from their own device.
+    Device,
+    /// A schedule, at its time.
+    Schedule,
+    /// The server itself, to tell approvers and administrators; in no list.
+    Notice,
+}
+
+impl Origin {
+    /// Its name in the API.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Origin::Api => "api",
+            Origin::Cap(_) => "cap",
+            Origin::Standing { .. } => "standing",
+            Origin::Reply => "reply",
+            Origin::Console => "console",
+            Origin::Hook => "hook",
+            Origin::Device => "device",
+            Origin::Schedule => "schedule",
+            Origin::Notice => "notice",
+        }
+    }
+
+    /// Nobody submits it: the server made it, of its own accord or for a platform. Lists leave it out.
+    pub fn is_internal(&self) -> bool {
+        matches!(self, Origin::Standing { .. } | Origin::Reply | Origin::Notice)
+    }
 }
 
 /// States of an alert.
@@ -200,12 +240,39 @@ pub struct AreaRequest {
     pub geocode_attribute: Option<String>,
     /// In words.
     pub description: String,
+    /// The named areas of the audience, as they were when the alert was accepted; the entry `area` does not mean
+    /// them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub named: Vec<NamedArea>,
+}
+
+impl AreaRequest {
+    /// It has nothing by which an entry `area` could find anybody.
+    pub fn is_empty(&self) -> bool {
+        self.polygons.is_empty() && self.circles.is_empty() && self.geocodes.is_empty()
+    }
+
+    /// The named area with this id.
+    pub fn named(&self, id: &str) -> Option<&NamedArea> {
+        self.named.iter().find(|area| area.id == id)
+    }
+}
+
+/// An area that is kept under a name: whoever is in it is in the audience entry `area:ID`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+pub struct NamedArea {
+    /// As an audience names it.
+    pub id: String,
+    /// Rings of (lat, lon), closed.
+    pub polygons: Vec<Vec<(f64, f64)>>,
+    /// (lat, lon, radius in km).
+    pub circles: Vec<(f64, f64, f64)>,
 }
 
 /// One entry of the audience with the constraints that hold for it alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AudienceEntry {
-    /// `all`, `group:G`, `group:G/channel`, `recipient:R`, `CHANNEL:ADDRESS`, `area`.
+    /// `all`, `group:G`, `group:G/channel`, `recipient:R`, `CHANNEL:ADDRESS`, `area`, `area:ID`.
     pub to: String,
     /// Its own strategy.
     pub strategy: Option<Strategy>,

@@ -8,6 +8,7 @@
 
 mod account;
 mod alert;
+mod approval;
 mod batch;
 mod bill;
 mod carrier_callback;
@@ -32,12 +33,17 @@ mod text_topic;
 mod time;
 mod topics;
 mod trouble;
+mod user;
 
 pub use account::{Account, Role, Token};
 pub use alert::{
     Alert, AlertRequest, AlertState, AreaRequest, Attachment, AudienceEntry, BUS_LOST, CallbackEvent,
-    CallbackRequest, ChannelTexts, Choice, Mode, OnUnknown, Origin, OwnText, Priority, Strategy, Terminal,
-    Texts,
+    CallbackRequest, ChannelTexts, Choice, Mode, NamedArea, OnUnknown, Origin, OwnText, Priority, Strategy,
+    Terminal, Texts,
+};
+pub use approval::{
+    Approval, ApprovalNeed, ApprovalPerson, EndedBy, EndedKind, GivenApproval, SentAlone, SteeringRequest,
+    ToldApprovers,
 };
 pub use batch::{AttemptResultRef, OutcomeBatch};
 pub use bill::{Bill, BillItem, Funding, Unpaid};
@@ -76,6 +82,7 @@ pub use topics::{
     encode_accepted, health_key, health_of, segment_topic,
 };
 pub use trouble::{ServerTrouble, TroubleTracker};
+pub use user::UserRole;
 
 /// Why bytes could not be read as a noun. Such bytes come from our own log, so this means damage
 /// or a newer version, never a peer's mistake.

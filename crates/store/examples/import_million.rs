@@ -1,8 +1,10 @@
 //! Measures the store: an import while alerts arrive, a scan, a fold.
 //!
 //! ```text
-//! cargo run --profile perf -p store --example import_million -- [ROWS] [sorted|shuffled] [again] [postgres]
+//! cargo run --profile perf -p store --example import_million -- [ROWS] [sorted|shuffled] [again] [job] [postgres]
 //! ```
+//!
+//! With `job` it is looked at first: all new, committed, all unchanged, undone.
 //!
 //! With `postgres` it is the store on a PostgreSQL of its own, which syncs as a server does; its folder is in
 //! TMPDIR.
@@ -17,7 +19,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use store::import::{ImportFormat, ImportReader};
-use store::{Accepted, SharedStore, postgres, sqlite};
+use store::{
+    Accepted, Expected, ImportDocument, ImportNo, ImportStep, NewDocument, SharedStore, postgres, sqlite,
+};
 
 const ACCOUNT: &str = "default";
 const ALERT_EVERY: Duration = Duration::from_millis(5);
@@ -28,12 +32,13 @@ const STAGE_ROWS: usize = 2_000;
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut rows: u64 = 1_000_000;
-    let (mut shuffled, mut again, mut on_server) = (false, false, false);
+    let (mut shuffled, mut again, mut is_job, mut on_server) = (false, false, false, false);
     for argument in std::env::args().skip(1) {
         match argument.as_str() {
             "sorted" => shuffled = false,
             "shuffled" => shuffled = true,
             "again" => again = true,
+            "job" => is_job = true,
             "postgres" => on_server = true,
             number => rows = number.parse()?,
         }
@@ -46,6 +51,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(server) => postgres::open(&server.create_database(), &postgres::PostgresOptions::default())?,
         None => sqlite::open(&file, &sqlite::SqliteOptions::default())?,
     };
+    if is_job {
+        jobs(&store, rows, shuffled).await?;
+        return Ok(store.close().await?);
+    }
     import(&store, rows, shuffled).await?;
     count(&store).await?;
     if !on_server {
@@ -63,26 +72,54 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// Imports that are looked at first.
+async fn jobs(store: &SharedStore, rows: u64, shuffled: bool) -> Result<(), Box<dyn std::error::Error>> {
+    let document = || ImportDocument {
+        account: ACCOUNT.to_owned(),
+        document: NewDocument { id: "job".to_owned(), lookup: None, due: None, body: "{}".to_owned() },
+        expected: Expected::Any,
+        now: Timestamp(0),
+    };
+    let mut committed = None;
+    for round in ["all new", "all unchanged"] {
+        let begun = Instant::now();
+        let import = store.begin_import(ACCOUNT, Timestamp(0)).await?;
+        stage(store, import, rows, shuffled).await?;
+        let read = begun.elapsed().as_secs_f64();
+        let counts = store.prepare_import(import, None).await?;
+        store.step_import(import, ImportStep::Hold, document()).await?;
+        let prepared = begun.elapsed().as_secs_f64();
+        println!(
+            "dry run, {round}: {prepared:.1} s (read {read:.1} s); {counts:?}; peak memory {} MB",
+            peak_mb()
+        );
+        let begun = Instant::now();
+        let step = ImportStep::Commit { undo_until: Timestamp(1) };
+        store.step_import(import, step, document()).await?;
+        println!("commit: {:.1} ms", begun.elapsed().as_secs_f64() * 1e3);
+        committed = committed.or(Some(import));
+    }
+    let begun = Instant::now();
+    let found = store.people_by_term(ACCOUNT, "ann", 10_000).await?.len();
+    println!("search: {found} people in {:.1} ms", begun.elapsed().as_secs_f64() * 1e3);
+    if let Some(import) = committed {
+        let begun = Instant::now();
+        store.step_import(import, ImportStep::Undo, document()).await?;
+        println!(
+            "undo: {:.1} ms; {} people left",
+            begun.elapsed().as_secs_f64() * 1e3,
+            store.recipient_count(ACCOUNT).await?
+        );
+    }
+    Ok(())
+}
+
 async fn import(store: &SharedStore, rows: u64, shuffled: bool) -> Result<(), Box<dyn std::error::Error>> {
     let stop = Arc::new(AtomicBool::new(false));
     let alerts = tokio::spawn(accept_alerts(Arc::clone(store), Arc::clone(&stop)));
     let begun = Instant::now();
     let import = store.begin_import(ACCOUNT, Timestamp(0)).await?;
-    let mut reader = ImportReader::new(ImportFormat::Csv, Defaults::default());
-    let mut out = Vec::new();
-    let mut text = String::from("id,name,language,time_zone,groups,sms,mail,lat,lon,floor,role\n");
-    for n in 0..rows {
-        line(&mut text, n, shuffled);
-        if text.len() >= PIECE_OCTETS || n + 1 == rows {
-            reader.feed(text.as_bytes(), &mut out);
-            text.clear();
-        }
-        if out.len() >= STAGE_ROWS || n + 1 == rows {
-            let people = out.drain(..).collect::<Result<_, _>>().map_err(|problem| problem.to_string())?;
-            store.stage(import, people).await?;
-        }
-    }
-    reader.finish(&mut out);
+    stage(store, import, rows, shuffled).await?;
     let staged_in = begun.elapsed();
     let imported = store.publish_import(import).await?;
     let took = begun.elapsed().as_secs_f64();
@@ -107,6 +144,31 @@ async fn import(store: &SharedStore, rows: u64, shuffled: bool) -> Result<(), Bo
         at(0.999),
         waits.last().map_or(0, Duration::as_micros)
     );
+    Ok(())
+}
+
+/// Reads a file of people, and stages them.
+async fn stage(
+    store: &SharedStore,
+    import: ImportNo,
+    rows: u64,
+    shuffled: bool,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let mut reader = ImportReader::new(ImportFormat::Csv, Defaults::default());
+    let mut out = Vec::new();
+    let mut text = String::from("id,name,language,time_zone,groups,sms,mail,lat,lon,floor,role\n");
+    for n in 0..rows {
+        line(&mut text, n, shuffled);
+        if text.len() >= PIECE_OCTETS || n + 1 == rows {
+            reader.feed(text.as_bytes(), &mut out);
+            text.clear();
+        }
+        if out.len() >= STAGE_ROWS || n + 1 == rows {
+            let people = out.drain(..).collect::<Result<_, _>>().map_err(|problem| problem.to_string())?;
+            store.stage(import, people).await?;
+        }
+    }
+    reader.finish(&mut out);
     Ok(())
 }
 
@@ -228,6 +290,7 @@ fn alert() -> Alert {
         },
         origin: Origin::Api,
         note: String::new(),
+        approval: None,
     }
 }
 

@@ -1,6 +1,8 @@
 use crate::{Act, StoreError};
 use futures_util::future::BoxFuture;
-use records::{Alert, AlertId, AlertNo, AlertState, EndpointNo, Lane, Mode, RosterBlock, Timestamp};
+use records::{
+    Alert, AlertId, AlertNo, AlertState, Approval, EndpointNo, Lane, Mode, RosterBlock, Timestamp,
+};
 
 /// How long an idempotency key is kept, seconds.
 pub(crate) const KEY_KEPT_S: i64 = 24 * 60 * 60;
@@ -58,6 +60,23 @@ pub trait Alerts {
         note: &'a str,
         now: Timestamp,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
+    /// Changes the approval of an alert together with its state, by compare-and-set: false if the alert or
+    /// its approval is not as it was seen, and nothing is written then. The same change a second time is
+    /// true. Resolves when synced.
+    fn change_approval(
+        &self,
+        no: AlertNo,
+        seen: SeenAlert,
+        changed: ApprovalChange,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<bool, StoreError>>;
+    /// Alerts that wait for approval, the oldest first, behind `after`: of an account, or of all.
+    fn alerts_awaiting_approval<'a>(
+        &'a self,
+        account: Option<&'a str>,
+        after: AlertNo,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Alert>, StoreError>>;
     /// When an alert became final; nothing while it is not.
     fn alert_ended(&self, no: AlertNo) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>>;
     /// Stores what solve found and moves the alert from solving to `then`, in one transaction per block and
@@ -112,6 +131,36 @@ pub trait Alerts {
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 }
 
+/// An alert as it was seen by who changes its approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeenAlert {
+    /// The alert's version.
+    pub version: u32,
+    /// Its approval's revision; 0 for one without.
+    pub revision: u32,
+}
+
+impl SeenAlert {
+    /// As this one is.
+    pub fn of(alert: &Alert) -> SeenAlert {
+        let revision = alert.approval.as_ref().map_or(0, |approval| approval.revision);
+        SeenAlert { version: alert.version, revision }
+    }
+}
+
+/// What becomes of an alert whose approval changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalChange {
+    /// Its state.
+    pub state: AlertState,
+    /// Its version.
+    pub version: u32,
+    /// Why it is in its state.
+    pub note: String,
+    /// Its approval, with a revision of its own.
+    pub approval: Approval,
+}
+
 /// An idempotency key with the hash of the body it came with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyKey {
@@ -164,6 +213,11 @@ pub(crate) fn state_named(name: &str) -> Option<AlertState> {
     [Accepted, Solving, AwaitingApproval, Running, Paused, Done, Cancelled, Expired]
         .into_iter()
         .find(|state| state.name() == name)
+}
+
+/// The approval of an alert as it was stored.
+pub(crate) fn approval_of(text: Option<&str>) -> Result<Option<Box<Approval>>, String> {
+    text.map(|text| serde_json::from_str(text).map(Box::new).map_err(|error| error.to_string())).transpose()
 }
 
 /// What we made ourselves can be written as JSON; the error is for maps with odd keys.

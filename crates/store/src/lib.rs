@@ -25,6 +25,8 @@ mod documents;
 mod error;
 mod groups;
 pub mod import;
+mod import_jobs;
+mod import_merge;
 mod leases;
 mod ledger_log;
 pub mod media;
@@ -34,6 +36,7 @@ pub mod postgres;
 mod privacy;
 mod recipients;
 pub mod rule;
+pub mod search;
 mod sessions;
 mod spool;
 pub mod spreadsheet;
@@ -43,7 +46,7 @@ mod stops;
 mod tokens;
 mod visible;
 
-pub use alerts::{Accepted, Alerts, IdempotencyKey, KeyOwner};
+pub use alerts::{Accepted, Alerts, ApprovalChange, IdempotencyKey, KeyOwner, SeenAlert};
 pub use attachment_sweep::sweep_attachments;
 pub use attachments::{Attachments, FILES_MAX, ForgottenFiles, NAMED_KEPT_S, OwnedFile, UploadRoom};
 pub use attributes::unused_attributes;
@@ -56,6 +59,7 @@ pub use documents::{
 };
 pub use error::StoreError;
 pub use groups::Groups;
+pub use import_jobs::{AbsentPeople, ImportCounts, ImportDocument, ImportJobs, ImportStep};
 pub use leases::{Fence, HeldLease, Holder, LeaseTaken, Leases};
 pub use ledger_log::{Appended, LedgerBlock, LedgerHold, LedgerIdentity, LedgerLog, NewLedgerBlock};
 pub use observers::Observers;
@@ -85,6 +89,7 @@ pub trait Store:
     + Leases
     + Documents
     + Sessions
+    + ImportJobs
     + Send
     + Sync
 {

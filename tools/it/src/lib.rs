@@ -5,7 +5,8 @@
 //! - [`Constellation`]: several of them over a JetStream cluster and a PostgreSQL that they share.
 //! - [`Api`]: what a client says to it.
 //! - [`ForeignSmsc`], [`Esme`], [`Kannel`], [`Kamailio`], [`OpenSmtpd`], [`CreditPeer`], [`Haproxy`],
-//!   [`Mosquitto`]: peers that nobody here wrote, as children too.
+//!   [`Mosquitto`], [`Slapd`]: peers that nobody here wrote, as children too.
+//! - [`scim_checks`]: a tester of SCIM servers.
 //! - [`Synapse`], [`TelegramServer`]: networks of instant messages, likewise.
 //! - [`Telnet`]: a person's terminal.
 //! - [`PythonReceiver`], [`HttpCarrier`]: far ends by HTTP, as children too.
@@ -41,8 +42,10 @@ mod openapi_tools;
 mod paging;
 mod ports;
 mod relay;
+mod scim_tester;
 mod sendsms;
 mod server;
+mod slapd;
 mod synapse;
 mod syscall_trace;
 mod telegram_server;
@@ -70,8 +73,10 @@ pub use openapi_tools::OpenApiTools;
 pub use paging::{Hylafax, NetSnpp};
 pub use ports::free_port;
 pub use relay::Relay;
+pub use scim_tester::scim_checks;
 pub use sendsms::{SendSms, escaped};
 pub use server::{Server, Setup, mail_route, platform, program, smpp_client, smpp_door, sms_route};
+pub use slapd::{READER as SLAPD_READER, READER_PASSWORD as SLAPD_PASSWORD, Slapd};
 pub use synapse::{MatrixUser, Synapse};
 pub use syscall_trace::SyscallTrace;
 pub use telegram_server::TelegramServer;

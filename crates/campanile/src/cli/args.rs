@@ -3,6 +3,7 @@
 use super::alert_args::AlertArgs;
 use super::audit_args::AuditCommand;
 use super::udp::Udp;
+use super::user_args::UserCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -78,6 +79,9 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     /// Tokens: create, list, revoke
     #[command(subcommand)]
     Token(Token),
+    /// Users, people who sign in: create, list, invite, reset, disable, enable
+    #[command(subcommand)]
+    User(UserCommand),
     /// The audit trail: list, verify
     #[command(subcommand)]
     Audit(AuditCommand),
@@ -414,9 +418,6 @@ pub(crate) enum AlertCommand {
     /// Let a paused alert go on
     #[command(after_help = "Examples:\n  campanile alert resume ID")]
     Resume(One),
-    /// Approve an alert that needs a second person
-    #[command(after_help = "Examples:\n  campanile alert approve ID")]
-    Approve(One),
     /// Retry the failed deliveries, and no others
     #[command(after_help = "Examples:\n  campanile alert retry-failed ID")]
     RetryFailed(One),

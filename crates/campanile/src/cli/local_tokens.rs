@@ -51,7 +51,8 @@ pub(super) async fn create(create: CreateToken, data: &Path) -> Outcome {
     store.close().await.map_err(failed)
 }
 
-async fn open(setup: &Setup) -> Result<SharedStore, Failure> {
+/// The store of a data folder, or of the config's servers.
+pub(super) async fn open(setup: &Setup) -> Result<SharedStore, Failure> {
     let database = match &setup.kept {
         StoragePlace::Here { database, .. } => database,
         StoragePlace::Shared(servers) => return Ok(crate::storage::shared_store(servers).await?),
@@ -63,7 +64,7 @@ async fn open(setup: &Setup) -> Result<SharedStore, Failure> {
     store::sqlite::open(&path, &store::sqlite::SqliteOptions::default()).map_err(|error| {
         Failure::Failed(match error {
             StoreError::Conflict { why } if why.starts_with("another process") => format!(
-                "{why}: a server runs on {}; leave out --data to make the token through it (--url, --token), or \
+                "{why}: a server runs on {}; leave out --data to do it through the server (--url, --token), or \
                  stop it first",
                 setup.data.display()
             ),

@@ -25,6 +25,8 @@ mod table;
 mod tests;
 mod tokens;
 mod udp;
+mod user_args;
+mod users;
 mod watch;
 
 pub use args::{Demo, Serve};
@@ -34,6 +36,7 @@ use args::{AlertCommand, Cli, CliCommand, ConfigCommand, Recipients, Token};
 use clap::{CommandFactory, FromArgMatches};
 use std::io::{self, Write};
 use std::process::ExitCode;
+use user_args::UserCommand;
 
 /// What runs inside this process.
 pub struct InProcessCommands {
@@ -119,7 +122,6 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
             AlertCommand::Cancel(one) => Box::pin(alerts::steer(one, "cancel")),
             AlertCommand::Pause(one) => Box::pin(alerts::steer(one, "pause")),
             AlertCommand::Resume(one) => Box::pin(alerts::steer(one, "resume")),
-            AlertCommand::Approve(one) => Box::pin(alerts::steer(one, "approve")),
             AlertCommand::RetryFailed(one) => Box::pin(alerts::steer(one, "retry-failed")),
             AlertCommand::Report(report) => Box::pin(alerts::report(report)),
         }),
@@ -138,6 +140,19 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
             },
             Token::List(list) => Box::pin(tokens::list(list)),
             Token::Revoke(revoke) => Box::pin(tokens::revoke(revoke)),
+        }),
+        CliCommand::User(user) => client::block_on(match user {
+            UserCommand::Create(create) => match create.data.clone() {
+                Some(data) => {
+                    Box::pin(async move { users::create_here(create, &data).await }) as client::Work
+                }
+                None => Box::pin(users::create(create)),
+            },
+            UserCommand::List(list) => Box::pin(users::list(list)),
+            UserCommand::Invite(one) => Box::pin(users::invite(one)),
+            UserCommand::Reset(reset) => Box::pin(users::reset(reset)),
+            UserCommand::Disable(one) => Box::pin(users::set_active(one, false)),
+            UserCommand::Enable(one) => Box::pin(users::set_active(one, true)),
         }),
         CliCommand::Audit(audit) => client::block_on(match audit {
             audit_args::AuditCommand::List(list) => Box::pin(audit::list(list)) as client::Work,

@@ -55,6 +55,9 @@ impl Check<'_> {
         self.platforms();
         self.keywords();
         self.prepared_alerts();
+        self.oidc();
+        self.approval();
+        self.directories();
         self.cap(&self.config.cap.sender);
     }
 

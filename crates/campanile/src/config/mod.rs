@@ -3,13 +3,16 @@
 //! [`load`] reads, [`Config`] is what it gives, [`Config::setup`] is what the server is built from. Nothing
 //! is looked up later: what a room needs is handed to it as its own settings.
 
+mod approval;
 mod charging;
 mod check;
 mod check_platforms;
 mod check_servers;
 mod diameter;
+mod directory;
 mod door_keys;
 mod edge;
+mod oidc;
 mod optout;
 mod outbound;
 mod platforms;
@@ -23,9 +26,12 @@ mod topics;
 mod values;
 mod warnings;
 
+pub use approval::Approval;
 pub use charging::{Charging, ChargingMode, ChargingTariff, DefaultAccount, Price};
 pub use diameter::{Diameter, DiameterPeer};
+pub use directory::{Directory, RemoveChoice};
 pub use edge::{Edge, EdgeSite};
+pub use oidc::{Oidc, OidcRole};
 pub use optout::Optout;
 pub use outbound::Outbound;
 pub use platforms::{Keyword, Platform, Smpp, SmppClient};
@@ -167,6 +173,7 @@ impl Config {
             linger_s: seconds(self.engine.linger),
             carrier_ids_s: seconds(self.engine.carrier_ids),
             keywords: self.keywords(),
+            approval: self.approval_policy(),
             outcome_groups: self.outcome_groups(),
         }
     }

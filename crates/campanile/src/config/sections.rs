@@ -1,9 +1,12 @@
 //! Sections of the configuration. Their doc comments are the manual: `default.toml` and docs/configuration.md
 //! are made of them.
 
+use super::approval::Approval;
 use super::charging::Charging;
 use super::diameter::Diameter;
+use super::directory::Directory;
 use super::edge::Edge;
+use super::oidc::Oidc;
 use super::optout::Optout;
 use super::outbound::Outbound;
 use super::platforms::{Keyword, Platform, Smpp};
@@ -73,10 +76,16 @@ section! {
         optout: Optout = Optout::default(),
         /// Who runs this server.
         organisation: Organisation = Organisation::default(),
+        /// The provider of OpenID Connect at which people sign in.
+        oidc: Option<Oidc> = None,
+        /// Which alerts other people have to approve.
+        approval: Vec<Approval> = Vec::new(),
         /// What people do from their devices.
         services: Services = Services::default(),
         /// Alerts that were prepared to be sent from a device.
         send: Vec<Send> = Vec::new(),
+        /// Directories that people are imported from.
+        directory: Vec<Directory> = Vec::new(),
         /// The topic protocol.
         topics: Option<Topics> = None,
         /// Sites that alerts are pushed to as files.

@@ -5,7 +5,7 @@ use super::door_keys::balancers;
 use super::{Charging, ChargingMode, Config, Route};
 use crate::setup::{
     CallbackSetup, ConfiguredRoute, LedgerSetup, NodeSetup, Retention, Setup, SharedServers, Simulator,
-    SmppDoor, StoragePlace,
+    SmppDoor, SourceSetup, StoragePlace,
 };
 use bus::nats::Credentials;
 use doors::http::HttpConfig;
@@ -51,7 +51,7 @@ impl Config {
             platforms: self.platforms(),
             parties: self.parties(),
             routes: self.ways(data)?,
-            cap_senders: self.cap_senders(),
+            sources: SourceSetup { cap_senders: self.cap_senders(), directories: self.directories(data) },
             defaults: self.address_defaults(),
             engine: self.engine_settings(),
             callbacks: CallbackSetup {
@@ -163,6 +163,7 @@ impl Config {
             balancers: balancers(&self.http.proxy_from),
             trusted_proxies: balancers(&self.http.trusted_proxies),
             descriptors: crate::descriptors::budget(),
+            sign_in: self.sign_in(),
         })
     }
 

@@ -204,7 +204,7 @@ fn rules_that_a_key_alone_cannot_tell() {
         ),
         (
             "banana = 1".into(),
-            "banana: is unknown; known are http, store, bus, node, smtp, route, engine, recipients, retention, callback, outbound, log, cap, smpp, platform, keyword, optout, organisation, services, send, topics, edge, diameter, charging",
+            "banana: is unknown; known are http, store, bus, node, smtp, route, engine, recipients, retention, callback, outbound, log, cap, smpp, platform, keyword, optout, organisation, oidc, approval, services, send, directory, topics, edge, diameter, charging",
         ),
     ];
     each_alone(cases);
@@ -215,7 +215,7 @@ fn an_audience_gets_the_verdict_that_an_alert_gets() {
     let cases: Vec<(String, &str)> = vec![
         (
             "[[cap.sender]]\nsender = \"s\"\naudience = [\"areas\"]".into(),
-            "cap.sender[0].audience[0]: \"areas\" is not an audience; did you mean area? write all, area, group:G, group:G/channel, recipient:R, alert:ID/received or CHANNEL:ADDRESS",
+            "cap.sender[0].audience[0]: \"areas\" is not an audience; did you mean area? write all, area, area:ID, group:G, group:G/channel, recipient:R, alert:ID/received or CHANNEL:ADDRESS",
         ),
         (
             "[[cap.sender]]\nsender = \"s\"\naudience = [\"sms:+999123456789\"]".into(),

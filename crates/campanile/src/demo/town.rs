@@ -71,7 +71,7 @@ pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, St
         http: Some(HttpConfig::plain(listen, public_url)),
         smtp: Some(doors::smtp::SmtpConfig::new(door.to_string(), DOMAIN.to_owned())),
         routes: routes(town),
-        cap_senders: Vec::new(),
+        sources: crate::setup::SourceSetup::default(),
         defaults: channels::Defaults::default(),
         engine: engine::Settings { retry_after_s: RETRY_AFTER_S.to_vec(), ..engine::Settings::default() },
         callbacks: CallbackSetup { secret: None, outbound: outbound()? },

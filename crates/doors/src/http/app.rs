@@ -6,11 +6,13 @@ use crate::http::answer_page::links::AnswerLinks;
 use crate::http::audit::AuditState;
 use crate::http::auth::AuthState;
 use crate::http::cap::CapState;
+use crate::http::directories::DirectoryState;
 use crate::http::operations::OperationsState;
 use crate::http::problem::HttpResult;
 use crate::http::request::body::BodyLimits;
 use crate::http::request::json::JsonNode;
 use crate::http::uploads::UploadState;
+use crate::http::users::sign_in_state::SignInState;
 use crate::http::{Deps, Forwarding, HttpConfig, LedgerAccess};
 use arc_swap::ArcSwap;
 use axum::body::Body;
@@ -89,13 +91,19 @@ impl App {
             links: deps.links,
             ledger: deps.ledger,
             forwarding: deps.forwarding,
-            auth: AuthState::new(config, deps.guessing, deps.live_tokens),
+            auth: AuthState::new(
+                config,
+                deps.guessing,
+                deps.live_tokens,
+                SignInState::new(config, &deps.secrets.users, deps.policies.sign_in),
+            ),
             bodies: BodyLimits::new(limits.body_octets_max),
-            uploads: UploadState::new(limits, deps.media),
+            uploads: UploadState::new(limits, deps.media, DirectoryState::new(deps.policies.directories)),
             cap: CapState { senders: deps.policies.cap_senders, public_url: config.public_url.clone() },
             alerts: AlertState {
                 event_streams: EventStreams::new(stopping.clone()),
                 outbound: deps.policies.outbound,
+                approvals_wake: Arc::default(),
             },
             audit: AuditState::new(deps.secrets.audit),
             operations: Arc::new(OperationsState {
@@ -115,12 +123,17 @@ impl AppState {
         (self.clock)()
     }
 
+    /// The same in milliseconds.
+    pub(crate) fn now_ms(&self) -> u64 {
+        u64::try_from(self.now().0 / 1_000).unwrap_or(0)
+    }
+
     /// Ends what is open by tokens that are revoked, for as long as it is polled.
     pub(crate) async fn follow_revocations(&self) {
         // Only where requests can be forwarded are there other processes.
         let is_shared = self.forwarding.is_some();
         let revoked = || self.auth.tokens.forget_all();
-        self.auth.live_tokens.follow(self.store.clone(), is_shared, revoked).await;
+        self.auth.live_tokens.follow(self.store.clone(), is_shared, revoked, || self.now()).await;
     }
 
     /// Holds off other writers of the same object by this server.

@@ -31,7 +31,7 @@ const CALLER: HeaderName = HeaderName::from_static("campanile-caller");
 /// Validity of a caller's line, either way: clocks of the processes may differ by this.
 const GOOD_FOR_US: i64 = 60_000_000;
 /// Characters of the longest such line.
-const LINE_CHARS_MAX: usize = 4_096;
+const LINE_CHARS_MAX: usize = 48 << 10;
 /// A leader that cannot be connected to within this is not there.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
 /// A leader that does not begin to answer within this is stopped or cut off. The slowest answer begins
@@ -92,7 +92,12 @@ impl Forwarding {
         let (token, role) = (&caller.token, caller.token.role.name());
         let from = caller.from.map(|from| from.to_string()).unwrap_or_default();
         let name = URL_SAFE_NO_PAD.encode(&token.name);
-        let line = format!("{}\n{role}\n{}\n{from}\n{name}\n{}", now.0, token.id, token.account);
+        // JSON on one line: it escapes the ends of lines.
+        let user = match &caller.user {
+            Some(user) => serde_json::to_string(&**user).ok()?,
+            None => String::new(),
+        };
+        let line = format!("{}\n{role}\n{}\n{from}\n{name}\n{user}\n{}", now.0, token.id, token.account);
         let proof = hmac::sign(&self.key, line.as_bytes());
         let line = format!("{}.{}", URL_SAFE_NO_PAD.encode(&line), URL_SAFE_NO_PAD.encode(proof.as_ref()));
         HeaderValue::from_str(&line).ok().filter(|line| line.len() <= LINE_CHARS_MAX)
@@ -105,7 +110,7 @@ impl Forwarding {
         let line = URL_SAFE_NO_PAD.decode(line).ok()?;
         hmac::verify(&self.key, &line, &URL_SAFE_NO_PAD.decode(proof).ok()?).ok()?;
         let line = String::from_utf8(line).ok()?;
-        let mut fields = line.splitn(6, '\n');
+        let mut fields = line.splitn(7, '\n');
         let at: i64 = fields.next()?.parse().ok()?;
         if now.0.saturating_sub(at).saturating_abs() > GOOD_FOR_US {
             return None;
@@ -114,7 +119,12 @@ impl Forwarding {
         let id = fields.next()?.to_owned();
         let from = fields.next()?.parse().ok();
         let name = String::from_utf8(URL_SAFE_NO_PAD.decode(fields.next()?).ok()?).ok()?;
-        let account = fields.next()?.to_owned();
+        let user = fields.next()?;
+        let account = fields.next()?;
+        if !user.is_empty() {
+            return Some(Caller { from, ..Caller::of_user(serde_json::from_str(user).ok()?, account) });
+        }
+        let account = account.to_owned();
         let token = Token { id, hash: [0; 32], role, account, name, created: Timestamp(at), revoked: None };
         Some(Caller { from, ..Caller::new(Arc::new(token)) })
     }
@@ -263,6 +273,32 @@ mod tests {
         assert_eq!(opened.token.role, Role::Viewer);
         assert_eq!((opened.token.name.as_str(), opened.from), ("n", Some([2, 1, 0, 192].into())));
         assert_eq!(opened.token.hash, [0; 32]);
+    }
+
+    #[test]
+    fn a_user_is_vouched_for_with_roles_limits_space_session_and_confirmation() {
+        use crate::http::auth::signed_in::{SignedInUser, UserScope};
+        use records::{Mode, UserRole};
+        let limits: Vec<String> = (0..64).map(|n| format!("{n:02}{}", "\u{e5}".repeat(63))).collect();
+        let user = SignedInUser {
+            id: "u_1".into(),
+            name: "eva".into(),
+            full_name: "Eva\nLind".into(),
+            person: "ext-7".into(),
+            roles: vec![UserRole::Operator, UserRole::Approver],
+            scope: UserScope {
+                groups: Some(limits.clone()),
+                areas: Some(limits),
+                spaces: vec![Mode::Live, Mode::Drill],
+            },
+            space: Mode::Live,
+            session: [7; 32],
+            is_confirmed: true,
+        };
+        let sealed = forwarding(1).sealed(&Caller::of_user(user.clone(), "city\n"), NOW).unwrap();
+        let opened = forwarding(1).opened(&sealed, NOW).unwrap();
+        assert_eq!(opened.user.as_deref(), Some(&user));
+        assert_eq!((opened.token.id.as_str(), opened.account()), ("user:u_1", "city\n"));
     }
 
     #[tokio::test]

@@ -2,26 +2,33 @@
 //!
 //! Each noun of the API has a folder or a file, which begins with its routes: [`alerts`], [`answer_page`],
 //! [`person_page`],
-//! [`callbacks`], [`recipients`], [`groups`], [`accounts`], [`tokens`], [`cap`], [`attachments`],
-//! [`audit`], [`operations`], [`pages`], [`openapi`]. Every request passes the [`server`], the [`router`],
-//! the guard ([`auth`], by the table in [`routes`]) and the [`forward`]ing to the leader; it is read by
-//! [`request`], and handed to the engine or the store. All its problems are reported at once, field by
-//! field ([`problem`]).
+//! [`callbacks`], [`recipients`], [`groups`], [`accounts`], [`tokens`], [`users`], [`session`], [`oidc`],
+//! [`approvals`], [`cap`], [`attachments`], [`drafts`], [`templates`], [`areas`], [`schedules`], [`audit`],
+//! [`operations`], [`pages`], [`openapi`], [`imports`], [`directories`], [`scim`]. Every request passes the [`server`], the [`router`], the guard
+//! ([`auth`], by the table in [`routes`]) and the [`forward`]ing to the leader; it is read by [`request`], and
+//! handed to the engine or the store. All its problems are reported at once, field by field ([`problem`]).
 
 mod account_places;
 mod accounts;
 mod alerts;
 mod answer_page;
 mod app;
+mod approvals;
+mod areas;
 mod attachments;
 mod audit;
 mod auth;
+mod authors;
 mod callbacks;
 mod cap;
+mod directories;
+mod drafts;
 mod forward;
 mod group_requests;
 mod groups;
+mod imports;
 mod methods;
+mod oidc;
 mod openapi;
 mod operations;
 mod pages;
@@ -32,12 +39,19 @@ pub(crate) mod request;
 mod role_matrix;
 mod router;
 mod routes;
+mod schedules;
+mod scim;
+mod scope;
 mod server;
+mod session;
 mod stops;
+mod templates;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tokens;
 mod uploads;
+pub(crate) mod users;
+mod versioned;
 
 pub use self::cap::incoming::CapSender;
 pub use self::cap::outgoing::cap_document;
@@ -46,10 +60,14 @@ pub use answer_page::links::{AnswerLinks, LINK_KEY_OCTETS};
 pub(crate) use auth::hash as token_hash;
 pub use auth::{AdminOnRecord, AdminRecord, AdminToken, ensure_admin_token, mint_token};
 pub use callbacks::CallbackTarget;
+pub use directories::{DIRECTORY_ATTRIBUTE, Directories, DirectoryRow, DirectorySettings, DirectorySource};
 pub use forward::Forwarding;
 pub use openapi::openapi_document;
 pub(crate) use server::is_host;
 pub use server::{HttpRunning, ServeError, serve};
+pub use sign_in::oidc::discovery::is_url as is_provider_url;
+pub use users::offline::add_user;
+pub use users::sign_in_state::{OidcSettings, SignInPolicy, USER_KEY_OCTETS};
 
 use crate::MessageIntake;
 use crate::guessing::GuessingGuard;
@@ -82,6 +100,8 @@ pub struct HttpConfig {
     pub trusted_proxies: Balancers,
     /// What all doors together may open.
     pub descriptors: Arc<DescriptorBudget>,
+    /// How people sign in, until a reload says otherwise.
+    pub sign_in: SignInPolicy,
 }
 
 impl HttpConfig {
@@ -95,6 +115,7 @@ impl HttpConfig {
             balancers: Balancers::default(),
             trusted_proxies: Balancers::default(),
             descriptors: DescriptorBudget::unlimited(),
+            sign_in: SignInPolicy::default(),
         }
     }
 }
@@ -186,6 +207,8 @@ pub struct DoorSecrets {
     pub audit: store::AuditKey,
     /// The secrets that sign callbacks.
     pub callbacks: CallbackSecrets,
+    /// Seals what users sign in with; the same in all processes.
+    pub users: [u8; USER_KEY_OCTETS],
 }
 
 /// The secret that signs an account's callbacks, `whsec_` and base64; nothing where it cannot be made.
@@ -202,6 +225,10 @@ pub struct ReloadedPolicies {
     pub defaults: Arc<ArcSwap<channels::Defaults>>,
     /// Whom to call for clients: judges callbacks and `dlr-url`.
     pub outbound: Arc<ArcSwap<OutboundPolicy>>,
+    /// How people sign in.
+    pub sign_in: Arc<ArcSwap<SignInPolicy>>,
+    /// Directories that people are imported from.
+    pub directories: Arc<ArcSwap<Directories>>,
 }
 
 /// The ledger as the API shows it.

@@ -1,9 +1,10 @@
 //! Problem documents of RFC 9457, with stable types.
 
+use crate::http::request::query::etag;
 use axum::http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use engine::EngineError;
+use engine::{ApprovalRefusal, EngineError};
 use serde_json::{Map, Value, json};
 use store::StoreError;
 
@@ -22,7 +23,15 @@ pub(crate) enum ProblemKind {
     BadHeader,
     NoToken,
     BadToken,
+    SignInFailed,
+    SecondFactorNeeded,
+    SessionEnded,
     WrongRole,
+    WrongSpace,
+    OutOfScope,
+    ConfirmationNeeded,
+    CrossSite,
+    AnotherPerson,
     BadForm,
     UnknownPath,
     NotFound,
@@ -54,7 +63,23 @@ impl ProblemKind {
             ProblemKind::BadHeader => (S::BAD_REQUEST, "bad-header", "A header is wrong"),
             ProblemKind::NoToken => (S::UNAUTHORIZED, "no-token", "A token is needed"),
             ProblemKind::BadToken => (S::UNAUTHORIZED, "bad-token", "The token is not valid"),
+            ProblemKind::SignInFailed => (S::UNAUTHORIZED, "sign-in-failed", "Signing in failed"),
+            ProblemKind::SecondFactorNeeded => {
+                (S::UNAUTHORIZED, "second-factor-needed", "The second factor is still to be given")
+            }
+            ProblemKind::SessionEnded => (S::UNAUTHORIZED, "session-ended", "The session has ended"),
+            ProblemKind::WrongSpace => (S::FORBIDDEN, "wrong-space", "This is of the other space"),
+            ProblemKind::OutOfScope => (S::FORBIDDEN, "out-of-scope", "This is beyond the user's limits"),
+            ProblemKind::ConfirmationNeeded => {
+                (S::FORBIDDEN, "confirmation-needed", "The password is to be given again")
+            }
+            ProblemKind::CrossSite => {
+                (S::FORBIDDEN, "cross-site-request", "The request is not this site's own")
+            }
             ProblemKind::WrongRole => (S::FORBIDDEN, "wrong-role", "The token's role does not allow this"),
+            ProblemKind::AnotherPerson => {
+                (S::FORBIDDEN, "another-person", "Another person has to decide this")
+            }
             ProblemKind::BadForm => (S::FORBIDDEN, "bad-form", "The form is too old or not ours"),
             ProblemKind::UnknownPath => (S::NOT_FOUND, "unknown-path", "There is no such path"),
             ProblemKind::NotFound => (S::NOT_FOUND, "not-found", "There is no such thing"),
@@ -293,10 +318,35 @@ impl From<EngineError> for HttpProblem {
             EngineError::KeyTaken => HttpProblem::field(ProblemKind::KeyTaken, "Idempotency-Key", detail),
             EngineError::NotFound => HttpProblem::new(ProblemKind::NotFound, detail),
             EngineError::WrongState { .. } => HttpProblem::new(ProblemKind::WrongState, detail),
+            EngineError::Approval(refusal) => refused(&refusal),
             EngineError::DiskFull => HttpProblem::new(ProblemKind::DiskFull, detail),
             EngineError::Busy(_) => HttpProblem::new(ProblemKind::Busy, detail).retry_after(BUSY_RETRY_S),
             EngineError::Internal(_) => HttpProblem::new(ProblemKind::Internal, detail),
         }
+    }
+}
+
+/// Why a decision about an alert that waits does not count, with what a program needs to go on.
+fn refused(refusal: &ApprovalRefusal) -> HttpProblem {
+    let detail = refusal.to_string();
+    let changed = |version: u32, members: Value| {
+        let (name, value) = etag(u64::from(version));
+        HttpProblem::new(ProblemKind::VersionChanged, &detail).with_header(name, value).with_members(members)
+    };
+    match *refusal {
+        ApprovalRefusal::NotAPerson => HttpProblem::new(ProblemKind::WrongRole, detail),
+        ApprovalRefusal::OwnAlert | ApprovalRefusal::ApprovedAlready => {
+            HttpProblem::new(ProblemKind::AnotherPerson, detail)
+        }
+        ApprovalRefusal::VersionChanged { version } => changed(version, json!({"version": version})),
+        ApprovalRefusal::AudienceGrew { version, people, .. } => {
+            changed(version, json!({"version": version, "people": people}))
+        }
+        ApprovalRefusal::TypePeople { people } => {
+            HttpProblem::field(ProblemKind::InvalidFields, "people", detail)
+                .with_members(json!({"people": people}))
+        }
+        ApprovalRefusal::Expired => HttpProblem::new(ProblemKind::WrongState, detail),
     }
 }
 

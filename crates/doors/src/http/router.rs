@@ -7,8 +7,9 @@ use crate::http::request::fields;
 use crate::http::request::rest_of_body::read_away;
 use crate::http::routes::ROWS;
 use crate::http::{
-    accounts, alerts, answer_page, attachments, audit, auth, callbacks, cap, forward, group_requests, groups,
-    openapi, operations, pages, person_page, recipients, stops, tokens,
+    accounts, alerts, answer_page, approvals, areas, attachments, audit, auth, callbacks, cap, directories,
+    drafts, forward, group_requests, groups, imports, oidc, openapi, operations, pages, person_page,
+    recipients, schedules, scim, session, stops, templates, tokens, users,
 };
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
@@ -21,18 +22,29 @@ use tokio::time::Instant;
 pub(crate) fn router(app: App) -> Router {
     let router = Router::new()
         .merge(alerts::routes())
+        .merge(approvals::routes())
         .merge(answer_page::routes())
         .merge(person_page::routes())
         .merge(attachments::routes())
+        .merge(areas::routes())
+        .merge(drafts::routes())
+        .merge(schedules::routes())
+        .merge(templates::routes())
         .merge(audit::routes())
         .merge(callbacks::routes())
         .merge(cap::routes())
         .merge(recipients::routes())
         .merge(groups::routes())
         .merge(group_requests::routes())
+        .merge(imports::routes())
+        .merge(directories::routes())
+        .merge(scim::routes())
         .merge(stops::routes())
         .merge(accounts::routes())
         .merge(tokens::routes())
+        .merge(session::routes())
+        .merge(users::routes())
+        .merge(oidc::routes())
         .merge(operations::routes())
         .merge(openapi::routes())
         .merge(pages::routes())

@@ -11,6 +11,8 @@ pub(crate) enum Takes {
     Nothing,
     /// JSON of the schema with this name.
     Json(&'static str),
+    /// The same, or other media types.
+    JsonOr(&'static str, &'static [&'static str]),
     /// One of the schema, or a list of them.
     OneOrMany(&'static str),
     /// A JSON merge patch (RFC 7396) of the schema.
@@ -67,11 +69,13 @@ pub(crate) struct Operation {
     pub is_keyed: bool,
     /// Its answers, problems included, are pages or lines for people.
     pub is_for_people: bool,
+    /// A user has to have given the password or a factor again within ten minutes.
+    pub is_dangerous: bool,
 }
 
 #[rustfmt::skip]
 const fn make((method, path): (&'static str, &'static str), need: RequiredRole, about: &'static str, query: &'static [&'static str], takes: Takes, status: u16, gives: Gives) -> Operation {
-    Operation { method, path, need, about, query, takes, status, gives, also: &[], refuses: &[], versions: Versions::Nothing, is_keyed: false, is_for_people: false }
+    Operation { method, path, need, about, query, takes, status, gives, also: &[], refuses: &[], versions: Versions::Nothing, is_keyed: false, is_for_people: false, is_dangerous: false }
 }
 
 impl Operation {
@@ -93,6 +97,16 @@ impl Operation {
 
     const fn for_people(self) -> Operation {
         Operation { is_for_people: true, ..self }
+    }
+
+    const fn dangerous(self) -> Operation {
+        Operation { is_dangerous: true, ..self }
+    }
+
+    /// Whether it concerns alerts, so that a session names its space.
+    pub(crate) fn concerns_alerts(&self) -> bool {
+        let noun = self.path.strip_prefix("/api/v1/").and_then(|rest| rest.split(['/', ':']).next());
+        noun.is_some_and(|noun| OF_ALERTS.contains(&noun))
     }
 }
 
@@ -125,7 +139,32 @@ const HANDED_IN: &[&str] = &[
     "binfo",
     "meta-data",
 ];
+const XML: &[&str] = &["application/xml", "text/xml"];
 const PAGE: &[&str] = &["cursor", "limit"];
+/// Nouns whose operations concern alerts.
+const OF_ALERTS: &[&str] = &[
+    "alerts",
+    "answers",
+    "approvals",
+    "audience",
+    "cap",
+    "drafts",
+    "events",
+    "reviews",
+    "schedules",
+    "templates",
+];
+
+/// What SCIM does: its media type and its errors are its own, so it is no row of the table.
+pub(crate) static SCIM: Operation = make(
+    ("POST", "/scim/v2"),
+    RequiredRole::Directory,
+    "people, groups and users of an identity provider",
+    &[],
+    Takes::Nothing,
+    200,
+    Gives::Nothing,
+);
 
 /// Every operation.
 #[rustfmt::skip]
@@ -148,7 +187,7 @@ pub(crate) const ROWS: &[Operation] = &[
     make(("GET", "/cgi-bin/sendsms"), RequiredRole::Nothing, "submit a short message, as to Kannel's smsbox; errors are lines of text", HANDED_IN, Takes::Nothing, 202, Gives::Media(HTML)).for_people().refuses(&[403, 503]),
     make(("POST", "/cgi-bin/sendsms"), RequiredRole::Nothing, "the same as a form, with X-Kannel headers, or as Kannel's XML", &[], Takes::Media(&["application/x-www-form-urlencoded", "text/plain", "application/octet-stream", "text/xml"]), 202, Gives::Media(HTML)).for_people().refuses(&[403, 413, 415, 503]),
     make(("POST", "/api/v1/recipients"), RequiredRole::Directory, "add or replace one recipient or many", &[], Takes::OneOrMany("NewRecipient"), 200, Gives::OneOrMany("Recipient", "RecipientVersion")).also(&[(201, Gives::Json("Recipient"))]).versions(Versions::ShowsAndChecks),
-    make(("GET", "/api/v1/recipients"), RequiredRole::See, "list recipients", &["filter", "cursor", "limit"], Takes::Nothing, 200, Gives::Page("Recipient")),
+    make(("GET", "/api/v1/recipients"), RequiredRole::See, "list recipients; with q, group or health search them, with a total", &["filter", "q", "group", "health", "sort", "cursor", "limit"], Takes::Nothing, 200, Gives::Json("RecipientPage")),
     make(("GET", "/api/v1/recipients/{id}"), RequiredRole::See, "one recipient", &[], Takes::Nothing, 200, Gives::Json("Recipient")).versions(Versions::Shows),
     make(("PUT", "/api/v1/recipients/{id}"), RequiredRole::Directory, "add or replace a recipient", &[], Takes::Json("RecipientBody"), 200, Gives::Json("Recipient")).also(&[(201, Gives::Json("Recipient"))]).versions(Versions::ShowsAndChecks),
     make(("PATCH", "/api/v1/recipients/{id}"), RequiredRole::Directory, "change a recipient by a JSON merge patch", &[], Takes::Patch("RecipientBody"), 200, Gives::Json("Recipient")).versions(Versions::ShowsAndChecks),
@@ -156,8 +195,18 @@ pub(crate) const ROWS: &[Operation] = &[
     make(("POST", "/api/v1/recipients/{id}:erase"), RequiredRole::Directory, "forget a person everywhere; stops of their addresses are remembered by keyed hashes", &[], Takes::Nothing, 200, Gives::Json("Erased")),
     make(("POST", "/api/v1/recipients/{id}:page-link"), RequiredRole::Directory, "a link to the person's own page, for 30 days", &[], Takes::Nothing, 200, Gives::Json("PageLink")).refuses(&[409]),
     make(("GET", "/api/v1/recipients/{id}/export"), RequiredRole::Directory, "all that is known of a person", &[], Takes::Nothing, 200, Gives::Json("PersonExport")),
-    make(("POST", "/api/v1/recipients:import"), RequiredRole::Directory, "import recipients of any number as a stream", &["on_problem"], Takes::Media(PEOPLE_IN), 200, Gives::Json("Imported")).refuses(&[422]),
+    make(("POST", "/api/v1/recipients:import"), RequiredRole::Directory, "import recipients of any number as a stream; with dry_run=true they wait as an import for a decision", &["on_problem", "dry_run", "mapping"], Takes::Media(PEOPLE_IN), 200, Gives::Json("Imported")).also(&[(202, Gives::Json("ImportJob"))]).refuses(&[422]).versions(Versions::Shows),
     make(("GET", "/api/v1/recipients:export"), RequiredRole::See, "all recipients as a stream", &[], Takes::Nothing, 200, Gives::Media(PEOPLE)),
+    make(("GET", "/api/v1/imports"), RequiredRole::See, "list imports that were looked at first, newest first", PAGE, Takes::Nothing, 200, Gives::Page("ImportJob")),
+    make(("GET", "/api/v1/imports/{id}"), RequiredRole::See, "one import: its state, what it would do, its first problems", &[], Takes::Nothing, 200, Gives::Json("ImportJob")).versions(Versions::Shows),
+    make(("GET", "/api/v1/imports/{id}/problems.csv"), RequiredRole::See, "all problems of an import: row, column, value, reason", &[], Takes::Nothing, 200, Gives::Media(&["text/csv"])),
+    make(("POST", "/api/v1/imports/{id}:commit"), RequiredRole::Directory, "make an import visible at one stroke", &["on_problem"], Takes::Nothing, 200, Gives::Json("ImportJob")).refuses(&[409]).versions(Versions::ShowsAndChecks),
+    make(("POST", "/api/v1/imports/{id}:discard"), RequiredRole::Directory, "give up an import that waits", &[], Takes::Nothing, 200, Gives::Json("ImportJob")).refuses(&[409]).versions(Versions::ShowsAndChecks),
+    make(("POST", "/api/v1/imports/{id}:undo"), RequiredRole::Directory, "take back an import that was committed within 24 hours", &[], Takes::Nothing, 200, Gives::Json("ImportJob")).refuses(&[409]).versions(Versions::ShowsAndChecks),
+    make(("GET", "/api/v1/directories"), RequiredRole::See, "directories that people are imported from, as the config has them", &[], Takes::Nothing, 200, Gives::Page("Directory")),
+    make(("POST", "/api/v1/directories/{id}:run"), RequiredRole::Directory, "import a directory's people; they wait for a decision unless dry_run=false", &["dry_run"], Takes::Nothing, 202, Gives::Json("ImportJob")).versions(Versions::Shows),
+    make(("GET", "/api/v1/groups/{id}/people"), RequiredRole::See, "people of a group, each with what makes them a member", PAGE, Takes::Nothing, 200, Gives::Page("GroupPerson")),
+    make(("POST", "/api/v1/groups:preview"), RequiredRole::See, "whom a rule fits: how many, and the first ten", &[], Takes::Json("RulePreview"), 200, Gives::Json("RulePreviewed")),
     make(("GET", "/api/v1/stops"), RequiredRole::See, "words of people that are perhaps a STOP, until a person decides", PAGE, Takes::Nothing, 200, Gives::Page("PerhapsStop")),
     make(("POST", "/api/v1/stops/{id}:confirm"), RequiredRole::Directory, "they were a STOP: the address is opted out", &[], Takes::Nothing, 204, Gives::Nothing),
     make(("POST", "/api/v1/stops/{id}:dismiss"), RequiredRole::Directory, "they were none", &[], Takes::Nothing, 204, Gives::Nothing),
@@ -169,29 +218,66 @@ pub(crate) const ROWS: &[Operation] = &[
     make(("GET", "/api/v1/groups/{id}"), RequiredRole::See, "one group", &[], Takes::Nothing, 200, Gives::Json("Group")).versions(Versions::Shows),
     make(("PUT", "/api/v1/groups/{id}"), RequiredRole::Directory, "add or replace a group", &[], Takes::Json("GroupBody"), 200, Gives::Json("Group")).also(&[(201, Gives::Json("Group"))]).versions(Versions::ShowsAndChecks),
     make(("DELETE", "/api/v1/groups/{id}"), RequiredRole::Directory, "remove a group", &[], Takes::Nothing, 204, Gives::Nothing).versions(Versions::Checks),
-    make(("POST", "/api/v1/alerts"), RequiredRole::Submit, "submit an alert; with mode=sync wait until it is solved", &["mode"], Takes::Json("AlertRequest"), 202, Gives::Json("Submitted")).also(&[(201, Gives::Json("Submitted"))]).keyed(),
+    make(("POST", "/api/v1/alerts"), RequiredRole::Submit, "submit an alert; with mode=sync wait until it is solved", &["mode"], Takes::JsonOr("AlertRequest", XML), 202, Gives::Json("Submitted")).also(&[(201, Gives::Json("Submitted"))]).keyed(),
     make(("GET", "/api/v1/alerts"), RequiredRole::SeeOwn, "list alerts, newest first", PAGE, Takes::Nothing, 200, Gives::Page("AlertSummary")),
-    make(("POST", "/api/v1/alerts:forecast"), RequiredRole::Submit, "forecast: audience, routes, duration, cost; nothing is sent", &[], Takes::Json("AlertRequest"), 200, Gives::Json("Forecast")),
-    make(("GET", "/api/v1/alerts/{id}"), RequiredRole::SeeOwn, "one alert", &[], Takes::Nothing, 200, Gives::Json("Alert")),
+    make(("POST", "/api/v1/alerts:forecast"), RequiredRole::Prepare, "forecast: audience, routes, duration, cost; nothing is sent", &[], Takes::JsonOr("AlertRequest", XML), 200, Gives::Json("Forecast")),
+    make(("GET", "/api/v1/alerts/{id}"), RequiredRole::SeeOwn, "one alert", &[], Takes::Nothing, 200, Gives::Json("Alert")).versions(Versions::Shows),
     make(("GET", "/api/v1/alerts/{id}/deliveries"), RequiredRole::SeeOwn, "its deliveries", &["state", "cursor", "limit"], Takes::Nothing, 200, Gives::Page("Delivery")),
     make(("GET", "/api/v1/alerts/{id}/report"), RequiredRole::SeeOwn, "its report; as CSV its deliveries", &[], Takes::Nothing, 200, Gives::JsonOr("Report", &["text/csv", "application/xml"])),
     make(("GET", "/api/v1/alerts/{id}/events"), RequiredRole::SeeOwn, "server-sent events: progress, answer, done", &[], Takes::Nothing, 200, Gives::Media(&["text/event-stream"])),
     make(("GET", "/api/v1/alerts/{id}/cap"), RequiredRole::SeeOwn, "the alert as CAP 1.2", &[], Takes::Nothing, 200, Gives::Media(&["application/cap+xml"])).refuses(&[409]),
-    make(("POST", "/api/v1/alerts/{id}:cancel"), RequiredRole::Change, "stop for good", &[], Takes::Nothing, 200, Gives::Json("AlertSummary")).refuses(&[409]),
-    make(("POST", "/api/v1/alerts/{id}:pause"), RequiredRole::Change, "stop for now", &[], Takes::Nothing, 200, Gives::Json("AlertSummary")).refuses(&[409]),
+    make(("POST", "/api/v1/alerts/{id}:cancel"), RequiredRole::Change, "stop for good", &[], Takes::Nothing, 200, Gives::Json("AlertSummary")).also(&[(202, Gives::Json("AlertSummary"))]).refuses(&[409]),
+    make(("POST", "/api/v1/alerts/{id}:pause"), RequiredRole::Change, "stop for now", &[], Takes::Nothing, 200, Gives::Json("AlertSummary")).also(&[(202, Gives::Json("AlertSummary"))]).refuses(&[409]),
     make(("POST", "/api/v1/alerts/{id}:resume"), RequiredRole::Change, "resume after a pause", &[], Takes::Nothing, 200, Gives::Json("AlertSummary")).refuses(&[409]),
-    make(("POST", "/api/v1/alerts/{id}:approve"), RequiredRole::Change, "approve as a second person", &[], Takes::Nothing, 200, Gives::Json("AlertSummary")).refuses(&[409]),
+    make(("GET", "/api/v1/approvals"), RequiredRole::See, "alerts that wait for approval, the oldest first", PAGE, Takes::Nothing, 200, Gives::Page("WaitingAlert")),
+    make(("POST", "/api/v1/alerts/{id}:approve"), RequiredRole::Approve, "approve the version that If-Match names, as another person than who wrote it; with the last approval it is sent", &[], Takes::Json("ApproveRequest"), 200, Gives::Json("AlertSummary")).refuses(&[409]).versions(Versions::ShowsAndChecks),
+    make(("POST", "/api/v1/alerts/{id}:return"), RequiredRole::Approve, "send it back: it is cancelled, and its draft opens again", &[], Takes::Json("ReasonRequest"), 200, Gives::Json("AlertSummary")).refuses(&[409]).versions(Versions::ShowsAndChecks),
+    make(("POST", "/api/v1/alerts/{id}:reject"), RequiredRole::Approve, "refuse it: it is cancelled", &[], Takes::Json("ReasonRequest"), 200, Gives::Json("AlertSummary")).refuses(&[409]).versions(Versions::ShowsAndChecks),
+    make(("POST", "/api/v1/alerts/{id}:send-alone"), RequiredRole::Change, "break the glass: send it without the approval it needs; all administrators are told, and another person has to review it", &[], Takes::Json("SendAloneRequest"), 200, Gives::Json("AlertSummary")).refuses(&[409]).versions(Versions::ShowsAndChecks),
+    make(("POST", "/api/v1/alerts/{id}:review"), RequiredRole::Review, "another person's verdict on what was sent alone", &[], Takes::Json("ReviewRequest"), 200, Gives::Json("Review")).refuses(&[409]).versions(Versions::Checks),
+    make(("GET", "/api/v1/reviews"), RequiredRole::See, "alerts that were sent alone and wait for a review", PAGE, Takes::Nothing, 200, Gives::Page("Review")),
     make(("POST", "/api/v1/alerts/{id}:retry-failed"), RequiredRole::Change, "retry failed deliveries", &[], Takes::Nothing, 200, Gives::Json("AlertSummary")).refuses(&[409]),
     make(("POST", "/api/v1/alerts/{id}/observers"), RequiredRole::Change, "register an observer", &[], Takes::Json("Callback"), 201, Gives::Json("Observer")).refuses(&[409]),
     make(("GET", "/api/v1/alerts/{id}/observers"), RequiredRole::See, "its observers", &[], Takes::Nothing, 200, Gives::Page("Observer")),
     make(("DELETE", "/api/v1/alerts/{id}/observers/{observer}"), RequiredRole::Change, "remove an observer", &[], Takes::Nothing, 204, Gives::Nothing),
     make(("POST", "/api/v1/answers"), RequiredRole::Change, "record an answer given by other means", &[], Takes::Json("AnswerRequest"), 204, Gives::Nothing).refuses(&[404, 409]),
     make(("POST", "/api/v1/cap"), RequiredRole::Submit, "submit a CAP 1.0 to 1.2 message", &["audience", "mode"], Takes::Media(&["application/cap+xml", "application/xml", "text/xml"]), 202, Gives::Json("CapSubmitted")).also(&[(200, Gives::Json("CapSubmitted")), (201, Gives::Json("CapSubmitted"))]).refuses(&[422]).keyed(),
-    make(("POST", "/api/v1/attachments"), RequiredRole::Submit, "upload a file of any type; alerts name it by its id (the BLAKE3 hash of its content)", &[], Takes::Media(&["application/octet-stream", "*/*"]), 201, Gives::Json("Uploaded")),
+    make(("POST", "/api/v1/alerts:check"), RequiredRole::Draft, "check: what is wrong with an alert, and what is odd about it; nothing is refused, stored or sent", &[], Takes::Json("DraftBody"), 200, Gives::Json("AlertCheck")),
+    make(("POST", "/api/v1/drafts"), RequiredRole::Draft, "create a draft", &[], Takes::Json("DraftBody"), 201, Gives::Json("AlertDraft")).versions(Versions::Shows),
+    make(("GET", "/api/v1/drafts"), RequiredRole::Draft, "list drafts, the oldest first", &["state", "space", "cursor", "limit"], Takes::Nothing, 200, Gives::Page("DraftSummary")),
+    make(("GET", "/api/v1/drafts/{id}"), RequiredRole::Draft, "one draft", &[], Takes::Nothing, 200, Gives::Json("AlertDraft")).versions(Versions::Shows),
+    make(("PUT", "/api/v1/drafts/{id}"), RequiredRole::Draft, "save a draft", &[], Takes::Json("DraftBody"), 200, Gives::Json("AlertDraft")).refuses(&[409]).versions(Versions::ShowsAndChecks),
+    make(("PATCH", "/api/v1/drafts/{id}"), RequiredRole::Draft, "save a draft by a JSON merge patch", &[], Takes::Patch("DraftBody"), 200, Gives::Json("AlertDraft")).refuses(&[409]).versions(Versions::ShowsAndChecks),
+    make(("DELETE", "/api/v1/drafts/{id}"), RequiredRole::Draft, "remove a draft and its versions", &[], Takes::Nothing, 204, Gives::Nothing).refuses(&[409]).versions(Versions::Checks),
+    make(("POST", "/api/v1/drafts/{id}:submit"), RequiredRole::Submit, "make an alert of a draft, once", &[], Takes::Nothing, 202, Gives::Json("Submitted")).refuses(&[409, 422]).versions(Versions::Checks),
+    make(("POST", "/api/v1/drafts/{id}:copy"), RequiredRole::Draft, "create another draft of the same, perhaps in the other space", &["space"], Takes::Nothing, 201, Gives::Json("AlertDraft")).versions(Versions::Shows),
+    make(("GET", "/api/v1/drafts/{id}/versions"), RequiredRole::Draft, "its versions that are kept, the newest first", &[], Takes::Nothing, 200, Gives::Page("DraftVersionSummary")),
+    make(("GET", "/api/v1/drafts/{id}/versions/{version}"), RequiredRole::Draft, "one of its versions", &[], Takes::Nothing, 200, Gives::Json("DraftVersion")),
+    make(("POST", "/api/v1/templates"), RequiredRole::Compose, "add or replace a template", &[], Takes::Json("TemplateBody"), 200, Gives::Json("Template")).also(&[(201, Gives::Json("Template"))]).versions(Versions::ShowsAndChecks),
+    make(("GET", "/api/v1/templates"), RequiredRole::See, "list templates", &["category", "cursor", "limit"], Takes::Nothing, 200, Gives::Page("TemplateSummary")),
+    make(("GET", "/api/v1/templates/{id}"), RequiredRole::See, "one template", &[], Takes::Nothing, 200, Gives::Json("Template")).versions(Versions::Shows),
+    make(("PUT", "/api/v1/templates/{id}"), RequiredRole::Compose, "add or replace a template", &[], Takes::Json("TemplateBody"), 200, Gives::Json("Template")).also(&[(201, Gives::Json("Template"))]).versions(Versions::ShowsAndChecks),
+    make(("DELETE", "/api/v1/templates/{id}"), RequiredRole::Compose, "remove a template", &[], Takes::Nothing, 204, Gives::Nothing).versions(Versions::Checks),
+    make(("POST", "/api/v1/templates/{id}:draft"), RequiredRole::Draft, "create a draft of a template's alert or of its all-clear", &["part", "space"], Takes::Nothing, 201, Gives::Json("AlertDraft")).refuses(&[409]).versions(Versions::Shows),
+    make(("POST", "/api/v1/areas"), RequiredRole::Compose, "add or replace a named area, or those of a GeoJSON FeatureCollection", &[], Takes::Json("NewAreas"), 200, Gives::OneOrMany("AreaFeature", "AreaVersion")).also(&[(201, Gives::Json("AreaFeature"))]).versions(Versions::ShowsAndChecks),
+    make(("GET", "/api/v1/areas"), RequiredRole::See, "list named areas; as GeoJSON a FeatureCollection", PAGE, Takes::Nothing, 200, Gives::JsonOr("AreaList", &["application/geo+json"])),
+    make(("GET", "/api/v1/areas/{id}"), RequiredRole::See, "one named area, as a GeoJSON Feature", &[], Takes::Nothing, 200, Gives::JsonOr("AreaFeature", &["application/geo+json"])).versions(Versions::Shows),
+    make(("PUT", "/api/v1/areas/{id}"), RequiredRole::Compose, "add or replace a named area", &[], Takes::Json("AreaBody"), 200, Gives::Json("AreaFeature")).also(&[(201, Gives::Json("AreaFeature"))]).versions(Versions::ShowsAndChecks),
+    make(("DELETE", "/api/v1/areas/{id}"), RequiredRole::Compose, "remove a named area", &[], Takes::Nothing, 204, Gives::Nothing).versions(Versions::Checks),
+    make(("POST", "/api/v1/schedules"), RequiredRole::Schedule, "add or replace a schedule", &[], Takes::Json("ScheduleBody"), 200, Gives::Json("Schedule")).also(&[(201, Gives::Json("Schedule"))]).versions(Versions::ShowsAndChecks),
+    make(("GET", "/api/v1/schedules"), RequiredRole::See, "list schedules", PAGE, Takes::Nothing, 200, Gives::Page("ScheduleSummary")),
+    make(("GET", "/api/v1/schedules/{id}"), RequiredRole::See, "one schedule, with its next times and what became of its last ones", &[], Takes::Nothing, 200, Gives::Json("Schedule")).versions(Versions::Shows),
+    make(("PUT", "/api/v1/schedules/{id}"), RequiredRole::Schedule, "add or replace a schedule", &[], Takes::Json("ScheduleBody"), 200, Gives::Json("Schedule")).also(&[(201, Gives::Json("Schedule"))]).versions(Versions::ShowsAndChecks),
+    make(("PATCH", "/api/v1/schedules/{id}"), RequiredRole::Schedule, "change a schedule by a JSON merge patch", &[], Takes::Patch("SchedulePatch"), 200, Gives::Json("Schedule")).versions(Versions::ShowsAndChecks),
+    make(("DELETE", "/api/v1/schedules/{id}"), RequiredRole::Schedule, "remove a schedule", &[], Takes::Nothing, 204, Gives::Nothing).versions(Versions::Checks),
+    make(("POST", "/api/v1/schedules/{id}:run"), RequiredRole::Schedule, "send its alert now, in the caller's name", &[], Takes::Nothing, 202, Gives::Json("Submitted")).refuses(&[409]).keyed(),
+    make(("POST", "/api/v1/schedules/{id}:skip"), RequiredRole::Schedule, "leave its next time out", &[], Takes::Nothing, 200, Gives::Json("Schedule")).refuses(&[409]).versions(Versions::ShowsAndChecks),
+    make(("POST", "/api/v1/schedules/{id}:unskip"), RequiredRole::Schedule, "do not leave its next time out", &[], Takes::Nothing, 200, Gives::Json("Schedule")).refuses(&[409]).versions(Versions::ShowsAndChecks),
+    make(("POST", "/api/v1/attachments"), RequiredRole::Prepare, "upload a file of any type; alerts name it by its id (the BLAKE3 hash of its content)", &[], Takes::Media(&["application/octet-stream", "*/*"]), 201, Gives::Json("Uploaded")),
     make(("GET", "/api/v1/attachments/{id}"), RequiredRole::SeeOwn, "the content of an attachment", &[], Takes::Nothing, 200, Gives::Media(&["application/octet-stream"])),
-    make(("POST", "/api/v1/tokens"), RequiredRole::Tokens, "create a token; its secret is shown this once", &[], Takes::Json("TokenRequest"), 201, Gives::Json("NewToken")).refuses(&[404, 409]),
+    make(("POST", "/api/v1/tokens"), RequiredRole::Tokens, "create a token; its secret is shown this once", &[], Takes::Json("TokenRequest"), 201, Gives::Json("NewToken")).refuses(&[404, 409]).dangerous(),
     make(("GET", "/api/v1/tokens"), RequiredRole::Tokens, "list tokens", &[], Takes::Nothing, 200, Gives::Page("Token")),
-    make(("DELETE", "/api/v1/tokens/{id}"), RequiredRole::Tokens, "revoke a token", &[], Takes::Nothing, 204, Gives::Nothing).refuses(&[409]),
+    make(("DELETE", "/api/v1/tokens/{id}"), RequiredRole::Tokens, "revoke a token", &[], Takes::Nothing, 204, Gives::Nothing).refuses(&[409]).dangerous(),
     make(("GET", "/api/v1/callback-secret"), RequiredRole::CallbackSecret, "the secret that signs the account's callbacks after Standard Webhooks", &[], Takes::Nothing, 200, Gives::Json("CallbackSecret")).refuses(&[404]),
     make(("GET", "/api/v1/audit"), RequiredRole::SeeAudit, "the audit trail, newest first; an account's admin sees its account's entries", crate::http::audit::SEARCH, Takes::Nothing, 200, Gives::Page("Act")),
     make(("GET", "/api/v1/audit:verify"), RequiredRole::VerifyAudit, "verify the chain of the audit trail, to its last link", &["head"], Takes::Nothing, 200, Gives::Json("AuditVerdict")),
@@ -206,12 +292,44 @@ pub(crate) const ROWS: &[Operation] = &[
     make(("GET", "/api/v1/credit-sessions"), RequiredRole::SeeMoney, "an account's live sessions of credit control", &["account", "cursor", "limit"], Takes::Nothing, 200, Gives::Page("CreditSession")).refuses(&[404]),
     make(("DELETE", "/api/v1/credit-sessions/{id}"), RequiredRole::ChangeMoney, "request the client to end a session (ASR); without a connected client it is released at once", &[], Takes::Nothing, 202, Gives::Json("EndedSession")).refuses(&[409]),
     make(("GET", "/api/v1/tariffs"), RequiredRole::SeePrices, "the tariffs in force", &[], Takes::Nothing, 200, Gives::Json("Tariffs")).refuses(&[404]).versions(Versions::Shows),
-    make(("PUT", "/api/v1/tariffs"), RequiredRole::ChangeSystem, "set tariffs in place of those of the config", &[], Takes::Json("NewTariffs"), 200, Gives::Json("Tariffs")).refuses(&[404, 409]).versions(Versions::ShowsAndChecks),
-    make(("DELETE", "/api/v1/tariffs"), RequiredRole::ChangeSystem, "return to the tariffs of the config", &[], Takes::Nothing, 200, Gives::Json("Tariffs")).refuses(&[404, 409]).versions(Versions::ShowsAndChecks),
+    make(("PUT", "/api/v1/tariffs"), RequiredRole::ChangeSystem, "set tariffs in place of those of the config", &[], Takes::Json("NewTariffs"), 200, Gives::Json("Tariffs")).refuses(&[404, 409]).versions(Versions::ShowsAndChecks).dangerous(),
+    make(("DELETE", "/api/v1/tariffs"), RequiredRole::ChangeSystem, "return to the tariffs of the config", &[], Takes::Nothing, 200, Gives::Json("Tariffs")).refuses(&[404, 409]).versions(Versions::ShowsAndChecks).dangerous(),
     make(("GET", "/api/v1/diameter-peers"), RequiredRole::SeeSystem, "connected Diameter peers, and the rules of the API that admit peers", &[], Takes::Nothing, 200, Gives::Json("DiameterPeers")).refuses(&[404]),
-    make(("POST", "/api/v1/diameter-peers"), RequiredRole::ChangeSystem, "admit peers of this name, realm and address", &[], Takes::Json("NewPeerRule"), 201, Gives::Json("PeerRule")).refuses(&[404, 409]),
-    make(("DELETE", "/api/v1/diameter-peers/{id}"), RequiredRole::ChangeSystem, "remove such a rule; connected peers stay connected", &[], Takes::Nothing, 204, Gives::Nothing).refuses(&[409]),
+    make(("POST", "/api/v1/diameter-peers"), RequiredRole::ChangeSystem, "admit peers of this name, realm and address", &[], Takes::Json("NewPeerRule"), 201, Gives::Json("PeerRule")).refuses(&[404, 409]).dangerous(),
+    make(("DELETE", "/api/v1/diameter-peers/{id}"), RequiredRole::ChangeSystem, "remove such a rule; connected peers stay connected", &[], Takes::Nothing, 204, Gives::Nothing).refuses(&[409]).dangerous(),
     make(("POST", "/api/v1/reload"), RequiredRole::ChangeSystem, "read the config again", &[], Takes::Nothing, 200, Gives::Json("Reloaded")).refuses(&[404, 422]),
+    make(("GET", "/api/v1/session"), RequiredRole::Nothing, "the session of this browser, and the value that its writes bring in X-Campanile-CSRF", &[], Takes::Nothing, 200, Gives::Json("Session")).refuses(&[401, 500, 503]),
+    make(("POST", "/api/v1/session"), RequiredRole::Nothing, "sign in with a password or a passkey; a session begins", &[], Takes::Json("SignIn"), 200, Gives::Json("Session")).refuses(&[401, 403, 404, 429, 500, 503, 507]),
+    make(("DELETE", "/api/v1/session"), RequiredRole::Nothing, "sign out; the session ends", &[], Takes::Nothing, 204, Gives::Nothing).refuses(&[403, 500, 503]),
+    make(("GET", "/api/v1/session/options"), RequiredRole::Nothing, "the ways to sign in, with the options for a passkey", &[], Takes::Nothing, 200, Gives::Json("SignInOptions")).refuses(&[500]),
+    make(("POST", "/api/v1/session:second"), RequiredRole::Nothing, "the second factor of a sign-in", &[], Takes::Json("SecondFactor"), 200, Gives::Json("Session")).refuses(&[401, 403, 409, 429, 500, 503, 507]),
+    make(("POST", "/api/v1/session:confirm"), RequiredRole::SignedIn, "give the password or a factor again; holds ten minutes for users, tokens, policy and tariffs", &[], Takes::Json("Confirmation"), 200, Gives::Json("Session")),
+    make(("POST", "/api/v1/invitations:accept"), RequiredRole::Nothing, "accept an invitation or a reset, and set the password; counts once", &[], Takes::Json("AcceptedInvitation"), 200, Gives::Json("InvitedUser")).refuses(&[403, 404, 429, 500, 503, 507]),
+    make(("GET", "/api/v1/users"), RequiredRole::Users, "list users", PAGE, Takes::Nothing, 200, Gives::Page("User")),
+    make(("POST", "/api/v1/users"), RequiredRole::Users, "create a user; an invitation follows by :invite", &[], Takes::Json("NewUser"), 201, Gives::Json("User")).refuses(&[409]).versions(Versions::Shows).dangerous(),
+    make(("GET", "/api/v1/users/{id}"), RequiredRole::Users, "one user", &[], Takes::Nothing, 200, Gives::Json("User")).versions(Versions::Shows),
+    make(("PATCH", "/api/v1/users/{id}"), RequiredRole::Users, "change a user; other rights end the user's sessions", &[], Takes::Patch("UserBody"), 200, Gives::Json("User")).refuses(&[409]).versions(Versions::ShowsAndChecks).dangerous(),
+    make(("DELETE", "/api/v1/users/{id}"), RequiredRole::Users, "remove a user; the sessions end", &[], Takes::Nothing, 204, Gives::Nothing).refuses(&[409]).versions(Versions::Checks).dangerous(),
+    make(("POST", "/api/v1/users/{id}:invite"), RequiredRole::Users, "a link by which the user sets a password; 24 hours, once", &[], Takes::Nothing, 200, Gives::Json("Invitation")).refuses(&[409]).dangerous(),
+    make(("POST", "/api/v1/users/{id}:reset"), RequiredRole::Users, "a link for another password, perhaps without the second factors; 24 hours, once", &[], Takes::Json("ResetRequest"), 200, Gives::Json("Invitation")).refuses(&[409]).dangerous(),
+    make(("GET", "/api/v1/users/{id}/sessions"), RequiredRole::Users, "a user's sessions", &[], Takes::Nothing, 200, Gives::Page("UserSession")),
+    make(("DELETE", "/api/v1/users/{id}/sessions"), RequiredRole::Users, "end all of a user's sessions", &[], Takes::Nothing, 204, Gives::Nothing).dangerous(),
+    make(("DELETE", "/api/v1/users/{id}/sessions/{session}"), RequiredRole::Users, "end a session of a user", &[], Takes::Nothing, 204, Gives::Nothing).dangerous(),
+    make(("GET", "/api/v1/me"), RequiredRole::SignedIn, "the user who signed in", &[], Takes::Nothing, 200, Gives::Json("User")),
+    make(("PUT", "/api/v1/me/password"), RequiredRole::SignedIn, "another password; all other sessions end", &[], Takes::Json("PasswordChange"), 200, Gives::Json("Session")),
+    make(("POST", "/api/v1/me/totp"), RequiredRole::SignedIn, "a new secret for one-time codes; it counts once a code of it was given", &[], Takes::Nothing, 200, Gives::Json("TotpSecret")).dangerous(),
+    make(("PUT", "/api/v1/me/totp"), RequiredRole::SignedIn, "switch one-time codes on by a code of the new secret; the recovery codes are shown this once", &[], Takes::Json("TotpCode"), 200, Gives::Json("RecoveryCodes")).refuses(&[409]).dangerous(),
+    make(("DELETE", "/api/v1/me/totp"), RequiredRole::SignedIn, "switch one-time codes off", &[], Takes::Nothing, 200, Gives::Json("Session")).dangerous(),
+    make(("POST", "/api/v1/me/recovery-codes"), RequiredRole::SignedIn, "ten new recovery codes in place of all before; shown this once", &[], Takes::Nothing, 200, Gives::Json("RecoveryCodes")).refuses(&[409]).dangerous(),
+    make(("GET", "/api/v1/me/passkeys"), RequiredRole::SignedIn, "one's passkeys", &[], Takes::Nothing, 200, Gives::Page("Passkey")),
+    make(("POST", "/api/v1/me/passkeys:options"), RequiredRole::SignedIn, "options for the browser's dialog that makes a passkey; five minutes", &[], Takes::Nothing, 200, Gives::Json("PasskeyOptions")).refuses(&[404]).dangerous(),
+    make(("POST", "/api/v1/me/passkeys"), RequiredRole::SignedIn, "register a passkey", &[], Takes::Json("NewPasskey"), 201, Gives::Json("Passkey")).refuses(&[404, 409]).dangerous(),
+    make(("DELETE", "/api/v1/me/passkeys/{id}"), RequiredRole::SignedIn, "remove a passkey", &[], Takes::Nothing, 200, Gives::Json("Session")).refuses(&[409]).dangerous(),
+    make(("GET", "/api/v1/me/sessions"), RequiredRole::SignedIn, "one's sessions", &[], Takes::Nothing, 200, Gives::Page("UserSession")),
+    make(("DELETE", "/api/v1/me/sessions"), RequiredRole::SignedIn, "end all of one's sessions but this one", &[], Takes::Nothing, 204, Gives::Nothing),
+    make(("DELETE", "/api/v1/me/sessions/{session}"), RequiredRole::SignedIn, "end one of one's sessions", &[], Takes::Nothing, 204, Gives::Nothing),
+    make(("GET", "/auth/oidc/start"), RequiredRole::Nothing, "sign in at the OpenID Connect provider: leads there", &[], Takes::Nothing, 303, Gives::Nothing).refuses(&[404, 429, 500, 503]),
+    make(("GET", "/auth/oidc/callback"), RequiredRole::Nothing, "the way back from the provider; a session begins", &["code", "state", "iss", "error", "error_description", "session_state", "scope"], Takes::Nothing, 303, Gives::Nothing).refuses(&[401, 403, 404, 409, 429, 500, 503, 507]),
 ];
 
 /// The row of an operation. HEAD is GET without its body.

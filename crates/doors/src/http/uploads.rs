@@ -5,8 +5,8 @@ use crate::http::HttpLimits;
 use crate::http::account_places::{AccountPlace, AccountPlaces};
 use crate::http::app::AppState;
 use crate::http::auth::Caller;
+use crate::http::directories::DirectoryState;
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
-use crate::http::recipients::stream::IMPORTS_MAX;
 use records::Timestamp;
 use std::io;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ pub(crate) struct UploadState {
     limits: UploadLimits,
     places: Arc<AccountPlaces>,
     pub media: Media,
-    /// Imports of people at once.
-    pub imports: Arc<AccountPlaces>,
+    /// Imports of people, and directories that they come from.
+    pub directory: DirectoryState,
 }
 
 struct UploadLimits {
@@ -41,7 +41,7 @@ struct UploadLimits {
 }
 
 impl UploadState {
-    pub(crate) fn new(limits: &HttpLimits, media: Media) -> UploadState {
+    pub(crate) fn new(limits: &HttpLimits, media: Media, directory: DirectoryState) -> UploadState {
         let limits = UploadLimits {
             octets_max: limits.attachment_octets_max,
             total_max: limits.attachments_total_max,
@@ -50,7 +50,7 @@ impl UploadState {
             disk_reserve: limits.attachments_disk_reserve,
         };
         let places = AccountPlaces::new("uploads", UPLOADS_MAX);
-        UploadState { limits, places, media, imports: AccountPlaces::new("imports", IMPORTS_MAX) }
+        UploadState { limits, places, media, directory }
     }
 }
 

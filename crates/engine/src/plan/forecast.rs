@@ -109,6 +109,8 @@ impl ForecastTable {
         Forecast {
             endpoints: self.endpoints,
             recipients: 0,
+            languages: BTreeMap::new(),
+            similar: Vec::new(),
             channels: self
                 .channels
                 .iter()

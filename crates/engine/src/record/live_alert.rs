@@ -49,7 +49,7 @@ impl LiveAlert {
         let tally = Tally::new(alert.request.terminal);
         let metas = match alert.origin {
             Origin::Standing { intake_from } => Some(Box::new(MessageMetaTable::new(intake_from))),
-            Origin::Api | Origin::Cap(_) | Origin::Reply => None,
+            _ => None,
         };
         LiveAlert {
             alert,

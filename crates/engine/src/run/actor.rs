@@ -2,6 +2,7 @@
 //! of tasks in the background; gives what came to the part that owns it; then lets each part do what is due.
 
 use super::alerts::Alerts;
+use super::approvals::{AlertApprovals, ApprovalStep};
 use super::command::{ActorCommand, Reply, Solved};
 use super::context::Context;
 use super::dispatcher::Dispatcher;
@@ -52,6 +53,7 @@ pub struct EngineActor {
     pub publisher: EventPublisher,
     pub solving: Solving,
     pub control: AlertControl,
+    pub approvals: AlertApprovals,
     pub timers: Timers,
     /// Where several processes share the bus and the store.
     pub sharing: Option<Sharing>,
@@ -84,6 +86,8 @@ pub enum BackgroundResult {
     Found(AlertNo, Result<Option<Box<Alert>>, EngineError>, Option<Reply<Solved>>),
     /// Unfinished alerts were read from the store.
     Unsolved(Result<Vec<Alert>, EngineError>),
+    /// A decision about an alert that waits for approval was written, or not.
+    Approval(Box<ApprovalStep>),
     /// The response to a request of another process.
     Answered(String, RpcResponse),
 }
@@ -119,6 +123,7 @@ impl EngineActor {
             publisher: EventPublisher::new(&parts)?,
             solving: Solving::default(),
             control: AlertControl::new(&parts)?,
+            approvals: AlertApprovals::default(),
             timers: Timers::default(),
             sharing: term.is_some().then(|| Sharing::open(&parts)).transpose()?,
             context: Context::new(parts, commands, term),
@@ -277,6 +282,9 @@ impl EngineActor {
         let running: Vec<AlertNo> = self.alerts.running.iter().copied().collect();
         let receipt_timeout_s = self.context.parts.settings.receipt_timeout_s;
         for no in running {
+            if self.run_approval_timers(no, now) {
+                continue;
+            }
             let expired = timers::run(no, &mut self.alerts, &self.dispatcher.routes, receipt_timeout_s, now);
             if let Some(change) = expired {
                 self.ended(change);
@@ -333,6 +341,7 @@ impl EngineActor {
             BackgroundResult::Read(source, read) => self.was_read(source, read),
             BackgroundResult::Found(no, found, reply) => self.found(no, found, reply),
             BackgroundResult::Unsolved(found) => self.found_unsolved(found),
+            BackgroundResult::Approval(step) => self.approval_step(*step),
             BackgroundResult::Answered(to, response) => {
                 if let Some(sharing) = &mut self.sharing {
                     sharing.respond(to, &response, &self.context);

@@ -169,7 +169,9 @@ impl Alerts {
     /// Somebody is there: what waits for them is tried at once.
     pub fn present(&mut self, channel: ChannelNumber, address: &str, now: Timestamp) {
         for (no, endpoint) in self.absences.take(channel, address) {
-            let Some(live) = self.live.get_mut(&no).filter(|live| !live.alert.state.is_final()) else {
+            let Some(live) =
+                self.live.get_mut(&no).filter(|live| !live.alert.state.is_final() && live.alert.may_send())
+            else {
                 continue;
             };
             live.edit(endpoint, now, |cell| {

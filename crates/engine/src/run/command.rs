@@ -2,6 +2,7 @@
 
 use super::message_query::MessageLook;
 use crate::api::{EngineError, Event, Keywords, MessageClientSettings, Report, Steer};
+use crate::approval::{ApprovalDecision, ApprovalPolicy};
 use crate::messages::{MessageFilter, Steered};
 use crate::plan::Classifier;
 use crate::record::LiveAlert;
@@ -40,6 +41,8 @@ pub enum ActorCommand {
     },
     /// Change its course.
     Steer { no: AlertNo, verb: Steer, reply: Reply<Alert> },
+    /// Decide about one that waits for approval.
+    Decide { no: AlertNo, decision: Box<ApprovalDecision>, reply: Reply<Alert> },
     /// Follow it.
     Watch { no: AlertNo, reply: oneshot::Sender<Option<broadcast::Receiver<Event>>> },
     /// An observer came.
@@ -50,6 +53,8 @@ pub enum ActorCommand {
     Routes { routes: Vec<Route>, reply: Reply<()> },
     /// Clients or keywords changed.
     Clients { clients: Vec<MessageClientSettings>, keywords: Keywords, reply: oneshot::Sender<()> },
+    /// Rules of approval changed.
+    ApprovalRules { policy: ApprovalPolicy, reply: oneshot::Sender<()> },
     /// These numbers were opted out since then by an operator or a file, of one sender or all; SQL has it.
     OptOut { account: String, numbers: Vec<String>, sender: Option<String>, at: Timestamp },
     /// These numbers were opted in again; SQL has it. The process that leads alone is told.

@@ -1,12 +1,14 @@
 //! EngineActor carries out commands: of doors, of other processes, and of solves that have ended.
 
 use super::actor::EngineActor;
+use super::approvals::WaitingStep;
 use super::command::{ActorCommand, Health, Look, Reply, Solved};
 use super::event_publisher::report;
 use super::sharing::{LeaderRequest, decode_request, request_of};
 use super::solving::{SolveTargets, Solving};
 use super::steering::steer_unsolved;
 use crate::api::{EngineError, Keywords, MessageClientSettings, Steer};
+use crate::approval::ApprovalPolicy;
 use crate::plan::Classifier;
 use crate::record::LiveAlert;
 use records::{Alert, AlertNo, Route, Timestamp};
@@ -41,6 +43,7 @@ impl EngineActor {
                 let _ = reply.send(!self.solving.holds(no) && self.alerts.forget(no, &endpoints, request));
             }
             ActorCommand::Steer { no, verb, reply } => self.steer(no, verb, reply),
+            ActorCommand::Decide { no, decision, reply } => self.decide(no, decision, Some(reply)),
             ActorCommand::Watch { no, reply } => {
                 let watch = self.alerts.running.contains(&no) || self.solving.holds(no);
                 let _ = reply.send(watch.then(|| self.publisher.watch(no)));
@@ -54,6 +57,7 @@ impl EngineActor {
                 change_clients(self, clients, keywords);
                 let _ = reply.send(());
             }
+            ActorCommand::ApprovalRules { policy, reply } => _ = reply.send(self.change_approval(policy)),
             ActorCommand::OptOut { account, numbers, sender, at } => {
                 note_stops(self, &account, &numbers, (sender.as_deref(), Some(at)));
             }
@@ -179,6 +183,14 @@ impl EngineActor {
 
     /// Changes an alert's course. The reply comes when it is on disk.
     fn steer(&mut self, no: AlertNo, verb: Steer, reply: Reply<Alert>) {
+        if self.approvals.is_under_way(no) {
+            return self.approvals.defer(no, WaitingStep::Steering(verb, reply));
+        }
+        self.steer_now(no, verb, reply);
+    }
+
+    /// The same, whatever is under way.
+    pub fn steer_now(&mut self, no: AlertNo, verb: Steer, reply: Reply<Alert>) {
         if self.solving.holds(no) {
             return self.solving.defer(no, verb, reply);
         }
@@ -188,6 +200,11 @@ impl EngineActor {
         if self.control.steer(no, verb, reply, &mut self.alerts, &self.context) {
             self.publisher.note_end(no);
         }
+    }
+
+    /// Rules of approval changed: alerts that wait stay as they are.
+    fn change_approval(&mut self, policy: ApprovalPolicy) {
+        Arc::make_mut(&mut self.context.parts).settings.approval = policy;
     }
 
     /// Routes changed: the class of each waiting endpoint is given anew.

@@ -472,7 +472,8 @@ impl DispatchPass<'_> {
     fn is_its_turn(&self, no: AlertNo, lane: Lane) -> bool {
         self.alerts.live.get(&no).is_some_and(|live| {
             let started = live.alert.request.not_before.is_none_or(|start| start <= self.now);
-            live.lane() == lane && live.alert.state == AlertState::Running && started
+            let is_sent = live.alert.state == AlertState::Running && live.alert.may_send();
+            live.lane() == lane && is_sent && started
         })
     }
 }

@@ -378,6 +378,7 @@ fn stream_alert(message: &Message, intake_from: u64, now: Timestamp) -> (Alert, 
         request: stream_request(message.mode, message.lane, now),
         origin: Origin::Standing { intake_from },
         note: String::new(),
+        approval: None,
     };
     // A control character in front: no client's key can begin with one.
     let key = format!("\u{1}standing/{class}/{intake_from}");

@@ -2,6 +2,7 @@
 
 mod actor;
 mod alerts;
+mod approvals;
 mod blocks;
 mod callbacks;
 mod command;
@@ -16,6 +17,7 @@ mod intake;
 mod message_query;
 mod meter;
 mod mo_routing;
+mod named_areas;
 mod opt_outs;
 mod outcome_reader;
 mod outcomes;
@@ -23,6 +25,7 @@ mod people_checks;
 mod replace_if_present;
 mod route_table;
 mod sharing;
+mod similar_alerts;
 mod solving;
 mod starting;
 mod status_events;
@@ -48,6 +51,7 @@ pub use stops::Stops;
 pub use views::view as delivery_view;
 
 use crate::api::{AnswerGiven, EngineError, Event, Keywords, MessageClientSettings, Parts, Problem, Steer};
+use crate::approval::ApprovalPolicy;
 use crate::messages::Messages;
 use crate::plan::AcceptingRoutes;
 use crate::services::{ServiceDesk, ServiceRules};
@@ -88,6 +92,7 @@ struct Inner {
     outcomes: Arc<dyn bus::Topic>,
     routes: arc_swap::ArcSwap<Vec<Route>>,
     keywords: arc_swap::ArcSwap<Keywords>,
+    approval: arc_swap::ArcSwap<ApprovalPolicy>,
     takers: Arc<arc_swap::ArcSwap<AcceptingRoutes>>,
     behind: Arc<AtomicBool>,
     messages: Messages,
@@ -159,6 +164,7 @@ impl Engine {
         let intake = parts.bus.topic(records::INTAKE).map_err(bus_error)?;
         let routes = arc_swap::ArcSwap::from_pointee(parts.routes.clone());
         let keywords = arc_swap::ArcSwap::from_pointee(parts.settings.keywords.clone());
+        let approval = arc_swap::ArcSwap::from_pointee(parts.settings.approval.clone());
         let takers = Arc::new(arc_swap::ArcSwap::from_pointee(AcceptingRoutes::new(&parts.routes)));
         let messages = Messages::new(parts.clone(), intake, takers.clone(), lags.taken, commands.clone());
         let behind = lags.behind;
@@ -169,6 +175,7 @@ impl Engine {
                 outcomes,
                 routes,
                 keywords,
+                approval,
                 takers,
                 behind,
                 messages,

@@ -9,17 +9,18 @@ use super::event_publisher::EventPublisher;
 use super::opt_outs::same_number;
 use super::told_before::{Settling, ToldBefore};
 use crate::api::{EngineError, OptOutRules, Parts, Problem, Steer};
+use crate::approval::{ApprovalAudience, ApprovalDemand, after_solve, reaches_nobody};
 use crate::dispatch::Wording;
 use crate::plan::{Chains, Classifier};
 use crate::record::LiveAlert;
 use crate::solve::audience::{To, parsed};
 use crate::solve::{GROUP_DEPTH_MAX, GroupSet, Matcher, Roster, Solver, strategy_of};
 use channels::legible;
-use records::{Alert, AlertNo, AlertState, Priority, RosterBlock, Strategy, Timestamp};
-use rustc_hash::FxHashMap;
+use records::{Alert, AlertNo, AlertState, DeliveryState, Priority, RosterBlock, Strategy, Timestamp};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use store::{OptOutSet, Store, StoreError};
+use store::{ApprovalChange, OptOutSet, SeenAlert, Store, StoreError};
 use tokio::runtime::Handle;
 
 /// Solves at once.
@@ -283,7 +284,8 @@ fn solve(
     let wording = parts.texts.of(&alert);
     let now = (parts.clock)();
     let roster = roster(parts, &parts.settings.keywords.opt_out, &alert, told, &wording, now, runtime)?;
-    store_roster(parts, classifier, alert, wording, &roster, now, runtime)
+    let demand = demand(parts, &alert, roster.people(), runtime)?;
+    store_roster(parts, classifier, alert, (wording, demand), &roster, now, runtime)
         .map(|live| (Box::new(live), roster.people()))
 }
 
@@ -429,14 +431,14 @@ fn store_roster(
     parts: &Parts,
     classifier: &Classifier,
     mut alert: Alert,
-    wording: Arc<Wording>,
+    (wording, demand): (Arc<Wording>, ApprovalDemand),
     roster: &Roster,
     now: Timestamp,
     runtime: &Handle,
 ) -> Result<LiveAlert, EngineError> {
+    let (no, seen) = (alert.no, SeenAlert::of(&alert));
     alert.state = AlertState::Running;
     alert.version += 1;
-    let (no, version) = (alert.no, alert.version);
     let mut live = LiveAlert::new(alert, wording);
     let ordered = has_order(&live);
     let mut kept: Vec<RosterBlock> = Vec::new();
@@ -456,10 +458,67 @@ fn store_roster(
         live.set_chains(chains);
     }
     live.seal();
-    runtime
-        .block_on(parts.store.set_alert_state(no, AlertState::Running, version, "", now))
-        .map_err(store_error)?;
+    let reaches_somebody = (live.tally.in_state(DeliveryState::Excluded) as usize) < live.len();
+    let after = match reaches_somebody {
+        true => after_solve(&live.alert, roster.people(), demand, now),
+        false => reaches_nobody(&live.alert),
+    };
+    if let Some((state, approval)) = after {
+        live.alert.state = state;
+        live.alert.approval = Some(Box::new(approval));
+    }
+    runtime.block_on(write_solved(&*parts.store, &live.alert, seen, now)).map_err(store_error)?;
     Ok(live)
+}
+
+/// Writes that an alert is solved: it is sent, or waits for approval.
+async fn write_solved(
+    store: &dyn Store,
+    alert: &Alert,
+    seen: SeenAlert,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let (no, state, version) = (alert.no, alert.state, alert.version);
+    let approval = alert.approval.as_deref().filter(|approval| approval.revision > seen.revision);
+    let Some(approval) = approval.cloned() else {
+        return store.set_alert_state(no, state, version, "", now).await;
+    };
+    let change = ApprovalChange { state, version, note: String::new(), approval };
+    match store.change_approval(no, seen, change, now).await? {
+        true => Ok(()),
+        false => Err(StoreError::Conflict { why: format!("alert {no} changed while it was solved") }),
+    }
+}
+
+/// How many others have to approve an alert to so many people.
+fn demand(
+    parts: &Parts,
+    alert: &Alert,
+    people: u64,
+    runtime: &Handle,
+) -> Result<ApprovalDemand, EngineError> {
+    let policy = &parts.settings.approval;
+    let groups = match policy.names_groups() {
+        true => named_groups(parts, alert, runtime)?,
+        false => FxHashSet::default(),
+    };
+    Ok(policy.of_alert(alert, ApprovalAudience { people: Some(people), groups: &groups }))
+}
+
+/// Groups that an alert's audience names, with those below them. On the calling thread.
+pub fn named_groups(
+    parts: &Parts,
+    alert: &Alert,
+    runtime: &Handle,
+) -> Result<FxHashSet<String>, EngineError> {
+    let (wanted, _) = parsed(&alert.request).map_err(EngineError::Unprocessable)?;
+    let mut names = FxHashSet::default();
+    for to in &wanted {
+        if let To::Group(name, _) = to {
+            names.extend(group_set(parts, &alert.account, name, runtime)?.names);
+        }
+    }
+    Ok(names)
 }
 
 /// Does any strategy of this alert put devices in an order?

@@ -135,7 +135,7 @@ fn carry_out(no: AlertNo, verb: Steer, next: AlertState, alerts: &mut Alerts, co
             live.finished = None;
             alerts.running.insert(no);
         }
-        Steer::Pause | Steer::Resume | Steer::Approve => {}
+        Steer::Pause | Steer::Resume => {}
     }
     alerts.touch(no);
 }

@@ -2,15 +2,19 @@
 
 use super::actor::store_error;
 use super::device_forecast::DeviceForecasts;
+use super::similar_alerts::{PeopleSample, similar_alerts};
 use super::told_before::ToldBefore;
-use super::{ActorCommand, Engine, solving, text_checks};
+use super::{ActorCommand, Engine, named_areas, solving, text_checks};
 use crate::api::{Draft, EngineError, Forecast, KeywordAction, Keywords, Problem, Submitted};
 use crate::dispatch::Wording;
 use crate::inbound_text::{is_phrase, is_stop_word};
 use crate::plan::{Classifier, ForecastTable, TextGroup};
 use crate::record::MissingValues;
 use crate::solve::audience::{To, parsed};
-use records::{Alert, AlertId, AlertNo, AlertRequest, AlertState, ChannelNumber, Origin, Reason, Timestamp};
+use records::{
+    Alert, AlertId, AlertNo, AlertRequest, AlertState, Approval, AreaRequest, ChannelNumber, Origin, Reason,
+    Timestamp,
+};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
@@ -19,10 +23,14 @@ const EXPIRES_MAX_S: i64 = 40 * 86_400;
 
 impl Engine {
     /// Accepts an alert: on disk when this resolves. With `wait_solved` also solved.
-    pub async fn submit(&self, draft: Draft) -> Result<Submitted, EngineError> {
+    pub async fn submit(&self, mut draft: Draft) -> Result<Submitted, EngineError> {
         let now = (self.inner.parts.clock)();
+        self.fill_named_areas(&draft.account, &mut draft.request).await?;
         let (wording, mut problems) =
             RequestCheck { engine: self }.check(&draft.account, &draft.request, now).await?;
+        let is_written = !draft.authors.is_empty() && !draft.origin.is_internal();
+        let written = || Box::new(Approval::of(draft.authors, now, draft.request.expires));
+        let approval = is_written.then(written);
         let alert = Alert {
             no: AlertNo(0),
             id: AlertId(uuid::Uuid::now_v7()),
@@ -34,6 +42,7 @@ impl Engine {
             request: draft.request,
             origin: draft.origin,
             note: String::new(),
+            approval,
         };
         let store = &self.inner.parts.store;
         let accepted = match draft.note {
@@ -81,8 +90,9 @@ impl Engine {
     }
 
     /// What would happen; nothing is stored or sent.
-    pub async fn forecast(&self, account: &str, request: AlertRequest) -> Result<Forecast, EngineError> {
+    pub async fn forecast(&self, account: &str, mut request: AlertRequest) -> Result<Forecast, EngineError> {
         let now = (self.inner.parts.clock)();
+        self.fill_named_areas(account, &mut request).await?;
         let (wording, named) = RequestCheck { engine: self }.check(account, &request, now).await?;
         let health = self.health().await?;
         let parts = self.inner.parts.clone();
@@ -97,15 +107,19 @@ impl Engine {
             let classifier = Classifier::new(routes.to_vec());
             let mut tableau = ForecastTable::default();
             let mut missing = MissingValues::default();
+            let mut sample = PeopleSample::default();
             for block in roster.blocks() {
                 tableau.take(&block, &classifier, &alert);
                 block.entries.iter().for_each(|entry| missing.take(entry, &wording));
+                sample.take(&block);
             }
             let texts = DeviceForecasts { parts: &parts, wording: &wording, table: &tableau };
             let units = |route: usize, group: &TextGroup| texts.units(&classifier.routes()[route], group);
             let mut forecast = tableau.forecast(&classifier, units, |_| 0);
             forecast.devices = texts.devices(&classifier);
             forecast.recipients = roster.people();
+            forecast.languages = roster.people_by_language();
+            forecast.similar = similar_alerts(&parts, &alert, &sample, &runtime)?;
             forecast.missing_values = missing.counts().clone();
             let problems = text_checks::missing_values(&alert.request, &wording, missing.counts());
             forecast.problems.extend(problems);
@@ -133,7 +147,9 @@ impl Engine {
     /// Those of [`Engine::submit`] that do not depend on who is found.
     pub async fn would_take(&self, account: &str, request: &AlertRequest) -> Result<(), EngineError> {
         let now = (self.inner.parts.clock)();
-        RequestCheck { engine: self }.check(account, request, now).await.map(|_| ())
+        let mut request = request.clone();
+        self.fill_named_areas(account, &mut request).await?;
+        RequestCheck { engine: self }.check(account, &request, now).await.map(|_| ())
     }
 }
 
@@ -160,7 +176,8 @@ impl RequestCheck<'_> {
                 self.check_people(account, wanted, &mut problems).await?;
                 self.check_earlier(account, wanted, &mut problems).await?;
                 odd.extend(self.named_people(account, wanted, unwanted).await?);
-                if wanted.contains(&To::Area) && request.area.is_none() {
+                named_areas::check(request, (wanted, unwanted), &mut problems);
+                if wanted.contains(&To::Area) && request.area.as_ref().is_none_or(AreaRequest::is_empty) {
                     problems.push(problem("audience", "names area, but the alert has none"));
                 }
             }
@@ -318,5 +335,6 @@ fn draft_alert(account: &str, request: AlertRequest, now: Timestamp) -> Alert {
         request,
         origin: Origin::Api,
         note: String::new(),
+        approval: None,
     }
 }

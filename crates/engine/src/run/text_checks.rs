@@ -176,6 +176,7 @@ fn channels_of(request: &AlertRequest, wanted: &[To]) -> Vec<ChannelNumber> {
                 To::Address(of, _) | To::Group(_, Some(of)) => of == channel,
                 To::All
                 | To::Area
+                | To::NamedArea(_)
                 | To::Subscribers
                 | To::Group(_, None)
                 | To::Recipient(_)

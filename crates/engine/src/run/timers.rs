@@ -62,7 +62,7 @@ pub fn run(
 }
 
 fn free_due(no: AlertNo, alerts: &mut Alerts, now: Timestamp) {
-    let Some(live) = alerts.live.get_mut(&no) else { return };
+    let Some(live) = alerts.live.get_mut(&no).filter(|live| live.alert.may_send()) else { return };
     if live.next_due().is_some_and(|due| due <= now) {
         live.free_due(now);
         alerts.touch(no);

@@ -9,7 +9,7 @@ use super::phrases::Phrase;
 use crate::api::{Draft, EngineError};
 use crate::inbound_text::folded;
 use crate::run::store_error;
-use records::{Origin, Timestamp};
+use records::{ApprovalPerson, Origin, Timestamp};
 use rustc_hash::FxHashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -127,11 +127,14 @@ impl PersonRequest<'_> {
             return Ok(self.say(Phrase::WrongCode, &[]));
         };
         self.note("service.send", &prepared.name).await?;
+        let token = format!("recipient:{}", self.person.id);
+        let (name, person) = (self.person.name.clone(), Some(self.person.id.clone()));
         let draft = Draft {
             account: self.call.account.clone(),
-            token: format!("recipient:{}", self.person.id),
+            authors: vec![ApprovalPerson { user: token.clone(), name, person }],
+            token,
             request: request_of(&prepared, now),
-            origin: Origin::Api,
+            origin: Origin::Device,
             key: None,
             wait_solved: false,
             note: None,

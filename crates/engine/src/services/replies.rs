@@ -81,6 +81,7 @@ pub(super) async fn notify(
     let draft = Draft {
         account: to.account.clone(),
         token: TOKEN.to_owned(),
+        authors: Vec::new(),
         request: alert(to, text, now.plus_s(tried_s)),
         origin: Origin::Reply,
         key: None,

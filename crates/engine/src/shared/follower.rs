@@ -136,6 +136,10 @@ impl Follower {
                 self.parts.settings.keywords = keywords;
                 let _ = reply.send(());
             }
+            ActorCommand::ApprovalRules { policy, reply } => {
+                self.parts.settings.approval = policy;
+                let _ = reply.send(());
+            }
             ActorCommand::Health { reply } => _ = reply.send(self.how_it_stands()),
             ActorCommand::Stop { reply } => return Some(reply),
             // A live view is the leader's; whoever waits for one hears that it is not to be had here.

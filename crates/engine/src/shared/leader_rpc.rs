@@ -10,7 +10,7 @@ use records::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// First octet of each: who does not know it does not read on.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 /// Why an answer can be of no use.
 const NEWER: &str = "a process of another version leads; try again when all are of one";
 
@@ -151,6 +151,8 @@ impl From<EngineError> for RpcError {
             EngineError::WrongState { state, verb } => {
                 RpcError::WrongState { state: state.to_owned(), verb: verb.to_owned() }
             }
+            // Decisions are made where the leader is; no other process asks for one.
+            EngineError::Approval(refusal) => RpcError::Busy(refusal.to_string()),
             EngineError::DiskFull => RpcError::DiskFull,
             EngineError::Busy(why) => RpcError::Busy(why),
             EngineError::Internal(why) => RpcError::Internal(why),

@@ -1,6 +1,6 @@
 //! Area test: a person by position, or by a geocode they carry as an attribute.
 
-use records::{AreaRequest, Position, Recipient};
+use records::{AreaRequest, NamedArea, Position, Recipient};
 
 /// An area made ready for many questions: a box around each ring is asked first.
 pub struct Area {
@@ -19,10 +19,20 @@ struct Ring {
 }
 
 impl Area {
+    /// Makes a named area ready.
+    pub fn of_named(named: &NamedArea) -> Area {
+        Area {
+            rings: rings(&named.polygons),
+            circles: named.circles.clone(),
+            geocodes: Vec::new(),
+            patterns: Vec::new(),
+            attribute: None,
+        }
+    }
+
     /// Makes an area ready.
     pub fn new(request: &AreaRequest) -> Area {
-        let rings =
-            request.polygons.iter().filter(|ring| ring.len() >= 3).map(|ring| Ring::new(ring)).collect();
+        let rings = rings(&request.polygons);
         let (patterns, mut geocodes): (Vec<String>, Vec<String>) =
             request.geocodes.iter().cloned().partition(|code| code.contains('?'));
         geocodes.sort_unstable();
@@ -53,6 +63,10 @@ impl Area {
         self.rings.iter().any(|ring| ring.holds(at))
             || self.circles.iter().any(|&(lat, lon, km)| distance_km(at, Position { lat, lon }) <= km)
     }
+}
+
+fn rings(polygons: &[Vec<(f64, f64)>]) -> Vec<Ring> {
+    polygons.iter().filter(|ring| ring.len() >= 3).map(|ring| Ring::new(ring)).collect()
 }
 
 /// `?` is any one character; a code of another length fits no pattern.
@@ -142,6 +156,21 @@ mod tests {
         });
         for (lon, inside) in [(179.0, true), (-179.0, true), (170.0, false), (-170.0, false), (0.0, false)] {
             assert_eq!(area.holds(&person(-15.0, lon)), inside, "{lon}");
+        }
+    }
+
+    /// A ring, a bridge to the ring of the hole, and the bridge back: as named areas keep their holes.
+    #[test]
+    fn whoever_is_in_a_hole_that_a_bridge_joins_to_its_ring_is_outside() {
+        let outer = [(0.0, 0.0), (0.0, 10.0), (10.0, 10.0), (10.0, 0.0), (0.0, 0.0)];
+        let hole = [(4.0, 4.0), (6.0, 4.0), (6.0, 6.0), (4.0, 6.0), (4.0, 4.0)];
+        let ring = outer.into_iter().chain(hole).chain([(0.0, 0.0)]).collect();
+        let named = NamedArea { id: "ring".into(), polygons: vec![ring], circles: Vec::new() };
+        let area = Area::of_named(&named);
+        for (lat, lon, inside) in
+            [(5.0, 5.0, false), (2.0, 5.0, true), (5.0, 2.0, true), (1.0, 3.0, true), (11.0, 5.0, false)]
+        {
+            assert_eq!(area.holds(&person(lat, lon)), inside, "{lat},{lon}");
         }
     }
 

@@ -12,6 +12,8 @@ pub enum To {
     All,
     /// Whoever is in the alert's area.
     Area,
+    /// Whoever is in the area that is kept under this id.
+    NamedArea(String),
     /// Whoever subscribed to something that the alert is about.
     Subscribers,
     /// A group, perhaps limited to one channel.
@@ -33,10 +35,14 @@ impl std::str::FromStr for To {
             None if text == "subscribers" => Ok(To::Subscribers),
             Some(("group", rest)) => group(rest),
             Some(("alert", rest)) => earlier(rest),
-            Some(("recipient", "")) | None => Err(format!("{text:?} names nobody: write {}", forms())),
+            Some(("area", id)) if !id.is_empty() => Ok(To::NamedArea(legible::trimmed(id).to_owned())),
+            Some(("recipient" | "area", "")) | None => {
+                Err(format!("{text:?} names nobody: write {}", forms()))
+            }
             Some(("recipient", id)) => Ok(To::Recipient(legible::trimmed(id).to_owned())),
             Some((kind, _)) if matches!(channels::before_colon(kind), Err(NoChannel::Unknown(_))) => {
-                let known = ["alert", "group", "recipient"].into_iter().chain(channels::words_before_colon());
+                let known =
+                    ["alert", "area", "group", "recipient"].into_iter().chain(channels::words_before_colon());
                 let near = nearest(kind, known).map(|near| format!("did you mean {near}:…? "));
                 Err(format!("{kind:?} is no kind of audience; {}write {}", near.unwrap_or_default(), forms()))
             }
@@ -54,7 +60,7 @@ fn forms() -> String {
     let addresses: Vec<String> =
         channels::ALL.iter().map(|channel| channels::entry(channel.number(), channel.example())).collect();
     format!(
-        "all, area, subscribers, group:NAME, group:NAME/CHANNEL, recipient:ID, alert:ID/received, or an address such as {}",
+        "all, area, area:ID, subscribers, group:NAME, group:NAME/CHANNEL, recipient:ID, alert:ID/received, or an address such as {}",
         addresses.join(", ")
     )
 }
@@ -128,6 +134,7 @@ mod tests {
         let table = [
             ("all", To::All),
             ("area", To::Area),
+            ("area:harbour", To::NamedArea("harbour".into())),
             ("subscribers", To::Subscribers),
             ("group:staff", To::Group("staff".into(), None)),
             ("group:fire/sms", To::Group("fire".into(), Some(channels::SMS))),
@@ -154,6 +161,7 @@ mod tests {
             "",
             "everyone",
             "group:",
+            "area:",
             "recipient:",
             "sms:0701234567",
             "sms:+46",

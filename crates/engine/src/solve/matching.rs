@@ -120,6 +120,7 @@ struct Names {
 enum WantedChannels {
     All,
     Area,
+    NamedArea(Area),
     Subscribers(Topics),
     Group(GroupSet),
 }
@@ -145,7 +146,10 @@ impl Matcher {
     /// Must every recipient be asked, or do ids and memberships tell them all?
     pub fn needs_scan(&self) -> bool {
         self.wanted.sets.iter().any(|(wanted, ..)| match wanted {
-            WantedChannels::All | WantedChannels::Area | WantedChannels::Subscribers(_) => true,
+            WantedChannels::All
+            | WantedChannels::Area
+            | WantedChannels::NamedArea(_)
+            | WantedChannels::Subscribers(_) => true,
             WantedChannels::Group(set) => !set.rules.is_empty(),
         })
     }
@@ -196,6 +200,13 @@ impl Names {
             match to {
                 To::All => names.sets.push((WantedChannels::All, Channels::ALL, rule)),
                 To::Area => names.sets.push((WantedChannels::Area, Channels::ALL, rule)),
+                To::NamedArea(id) => {
+                    // One that is gone holds nobody: the alert was refused, or is of an earlier version.
+                    let area = request.area.as_ref().and_then(|area| area.named(id)).map(Area::of_named);
+                    names
+                        .sets
+                        .extend(area.map(|area| (WantedChannels::NamedArea(area), Channels::ALL, rule)));
+                }
                 To::Subscribers => {
                     let topics = WantedChannels::Subscribers(Topics::of(request));
                     names.sets.push((topics, Channels::ALL, rule));
@@ -243,6 +254,7 @@ impl WantedChannels {
         match self {
             WantedChannels::All => true,
             WantedChannels::Area => area.is_some_and(|area| area.holds(recipient)),
+            WantedChannels::NamedArea(area) => area.holds(recipient),
             WantedChannels::Subscribers(topics) => topics.hold(recipient),
             WantedChannels::Group(set) => set.holds(recipient),
         }

@@ -30,6 +30,8 @@ pub struct Roster {
     /// Values of the others behind an address, by its endpoint: their places in `values`.
     others: FxHashMap<u32, Vec<u32>>,
     people: u64,
+    /// How many of them read which language.
+    readers: FxHashMap<String, u64>,
 }
 
 /// A personal text names so many different people or values at most; of more it names none.
@@ -100,9 +102,19 @@ impl Roster {
         self.people
     }
 
-    /// Notes one more person.
-    pub fn count_person(&mut self) {
+    /// How many persons read which language, by its tag in lower case.
+    pub fn people_by_language(&self) -> BTreeMap<String, u64> {
+        self.readers.iter().map(|(language, people)| (language.clone(), *people)).collect()
+    }
+
+    /// Notes one more person, and the language that they read.
+    pub fn count_person(&mut self, language: Option<&str>) {
         self.people += 1;
+        let Some(language) = language else { return };
+        match self.readers.get_mut(language) {
+            Some(readers) => *readers += 1,
+            None => _ = self.readers.insert(language.to_owned(), 1),
+        }
     }
 
     /// Adds an endpoint, or credits its person with the one that has the address already.

@@ -109,9 +109,9 @@ impl<'a> Solver<'a> {
         let Some(channel) = entry.channel else { return };
         let excluded = self.is_opted_out(channel, &entry.address).then_some(Reason::OptedOut);
         for person in &entry.persons {
-            self.roster.count_person();
             let known = people.get(&person.recipient);
             let preferred = known.map_or(entry.language.as_deref(), |known| known.language.as_deref());
+            self.roster.count_person(preferred);
             let language = self.wording.language_for(preferred);
             let not_before = known.and_then(|known| self.not_before(known));
             self.roster.add(FoundEndpoint {
@@ -134,7 +134,7 @@ impl<'a> Solver<'a> {
 
     fn person(&mut self, recipient: &Recipient) {
         let Some(found) = self.matcher.of(recipient, self.area.as_ref()) else { return };
-        self.roster.count_person();
+        self.roster.count_person(recipient.language.as_deref());
         self.note_named(&recipient.id);
         if found.excluded {
             return self.exclude(None, "", &recipient.id, &recipient.name, Reason::ExcludedBySender);
@@ -210,7 +210,7 @@ impl<'a> Solver<'a> {
     }
 
     fn bare_address(&mut self, channel: ChannelNumber, address: &str, rule: u32) {
-        self.roster.count_person();
+        self.roster.count_person(None);
         let stopped = self.is_opted_out(channel, address);
         let unwanted = self.matcher.excludes_address(channel, address);
         let excluded = match (stopped, unwanted, self.request.participants_only) {

@@ -1,6 +1,8 @@
 use super::{ACCOUNT, alert};
-use crate::{Accepted, CapEnd, CapTold, IdempotencyKey, KeyOwner, Store, StoreError};
-use records::{Alert, AlertId, AlertNo, AlertState, Timestamp};
+use crate::{
+    Accepted, ApprovalChange, CapEnd, CapTold, IdempotencyKey, KeyOwner, SeenAlert, Store, StoreError,
+};
+use records::{Alert, AlertId, AlertNo, AlertState, Approval, ApprovalNeed, ApprovalPerson, Timestamp};
 
 pub(crate) async fn an_accepted_alert_is_found_as_it_was(store: &dyn Store) {
     let Accepted::New(accepted) = store.accept_alert(alert(1), None).await.unwrap() else { panic!() };
@@ -78,6 +80,73 @@ pub(crate) async fn an_older_version_does_not_overwrite_a_newer(store: &dyn Stor
         assert!(matches!(refused, Err(StoreError::Conflict { .. })), "{refused:?}");
     }
     assert_eq!(store.alert_by_no(no).await.unwrap().unwrap().state, AlertState::Cancelled);
+}
+
+fn approval(revision: u32) -> Approval {
+    let author =
+        ApprovalPerson { user: "user:1".into(), name: "Jonas å".into(), person: Some("jonas".into()) };
+    let approval = Approval::of(vec![author], Timestamp(1), Timestamp(9));
+    Approval { revision, needs: ApprovalNeed::Two, ..approval }
+}
+
+fn waiting(revision: u32) -> ApprovalChange {
+    let (state, note) = (AlertState::AwaitingApproval, String::new());
+    ApprovalChange { state, version: 2, note, approval: approval(revision) }
+}
+
+pub(crate) async fn an_approval_changes_as_it_was_seen_alone(store: &dyn Store) {
+    let written = Alert { approval: Some(Box::new(approval(0))), ..alert(1) };
+    let Accepted::New(first) = store.accept_alert(written, None).await.unwrap() else { panic!() };
+    assert_eq!(store.alert_by_no(first.no).await.unwrap().unwrap(), first);
+    let seen = SeenAlert::of(&first);
+    let change =
+        async |seen, changed| store.change_approval(first.no, seen, changed, Timestamp(5)).await.unwrap();
+    assert!(change(seen, waiting(1)).await);
+    assert!(change(seen, waiting(1)).await, "the same a second time is done already");
+    assert!(!change(seen, waiting(2)).await, "it has changed since");
+    let found = store.alert_by_no(first.no).await.unwrap().unwrap();
+    assert_eq!((found.state, found.version), (AlertState::AwaitingApproval, 2));
+    assert_eq!(found.approval.as_deref(), Some(&approval(1)));
+    assert_eq!(SeenAlert::of(&found), SeenAlert { version: 2, revision: 1 });
+    let older = SeenAlert { version: 1, revision: 1 };
+    assert!(!change(older, waiting(2)).await, "the version counts too");
+    let ended = ApprovalChange {
+        state: AlertState::Cancelled,
+        version: 3,
+        note: "returned".into(),
+        approval: approval(2),
+    };
+    assert!(change(SeenAlert::of(&found), ended).await);
+    assert_eq!(store.alert_ended(first.no).await.unwrap(), Some(Timestamp(5)));
+    let nobodys = store.change_approval(AlertNo(99), seen, waiting(1), Timestamp(5)).await.unwrap();
+    assert!(!nobodys);
+}
+
+pub(crate) async fn alerts_that_wait_are_listed_oldest_first_by_account(store: &dyn Store) {
+    let mut numbers = Vec::new();
+    for (n, account) in [(1, ACCOUNT), (2, "b"), (3, ACCOUNT), (4, ACCOUNT)] {
+        let Accepted::New(alert) =
+            store.accept_alert(Alert { account: account.to_owned(), ..alert(n) }, None).await.unwrap()
+        else {
+            panic!()
+        };
+        if n != 4 {
+            assert!(
+                store
+                    .change_approval(alert.no, SeenAlert::of(&alert), waiting(1), Timestamp(5))
+                    .await
+                    .unwrap()
+            );
+        }
+        numbers.push(alert.no);
+    }
+    let all = store.alerts_awaiting_approval(None, AlertNo(0), 10).await.unwrap();
+    assert_eq!(nos(&all), numbers[..3]);
+    let own = store.alerts_awaiting_approval(Some(ACCOUNT), AlertNo(0), 1).await.unwrap();
+    assert_eq!(nos(&own), [numbers[0]]);
+    let own = store.alerts_awaiting_approval(Some(ACCOUNT), numbers[0], 10).await.unwrap();
+    assert_eq!(nos(&own), [numbers[2]]);
+    assert_eq!(store.alerts_awaiting_approval(Some("c"), AlertNo(0), 10).await.unwrap(), []);
 }
 
 pub(crate) async fn the_same_key_and_body_give_the_earlier_alert(store: &dyn Store) {

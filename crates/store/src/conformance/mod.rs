@@ -4,6 +4,7 @@ pub(crate) mod alerts;
 pub(crate) mod attachments;
 pub(crate) mod audit;
 pub(crate) mod deliveries;
+pub(crate) mod import_jobs;
 pub(crate) mod imports;
 pub(crate) mod leases;
 pub(crate) mod message_streams;
@@ -46,6 +47,19 @@ macro_rules! all_cases {
             of_two_staged_rows_with_one_id_the_later_stays,
         }
 
+        $cases! { import_jobs:
+            a_prepared_import_says_what_it_would_do_and_nobody_sees_it,
+            a_commit_is_one_stroke_with_its_document,
+            an_undone_import_leaves_what_was_there,
+            what_was_put_or_deleted_after_a_commit_stays_when_it_is_undone,
+            an_import_is_undone_until_its_time_is_over,
+            people_who_are_absent_go_and_come_back,
+            a_discarded_import_leaves_nothing,
+            an_import_that_waits_forgets_a_person_who_is_erased,
+            an_import_below_another_is_undone_without_it,
+            people_are_found_by_terms_of_the_version_that_is_seen,
+        }
+
         $cases! { alerts:
             an_accepted_alert_is_found_as_it_was,
             numbers_are_dense_and_never_reused,
@@ -53,6 +67,8 @@ macro_rules! all_cases {
             states_move_and_final_ones_are_not_unfinished,
             who_asks_is_known_until_its_time_is_over,
             an_older_version_does_not_overwrite_a_newer,
+            an_approval_changes_as_it_was_seen_alone,
+            alerts_that_wait_are_listed_oldest_first_by_account,
             the_same_key_and_body_give_the_earlier_alert,
             a_key_is_free_again_after_a_day,
             many_at_once_with_one_key_make_one_alert,
@@ -183,6 +199,7 @@ pub(crate) fn alert(n: u128) -> Alert {
         request: request(created.plus_s(60)),
         origin: Origin::Cap("<alert>å</alert>".to_owned()),
         note: String::new(),
+        approval: None,
     }
 }
 

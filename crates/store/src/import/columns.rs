@@ -1,10 +1,10 @@
 //! Columns of a CSV file and their meaning.
 
-use super::FieldError;
 use super::check::normalise_from;
 use super::csv::CsvRow;
 use super::headings;
 use super::profile::preference;
+use super::{ColumnMapping, FieldError};
 use crate::spreadsheet::unguarded;
 use channels::{Defaults, legible};
 use records::{ChannelNumber, Device, Position, Recipient};
@@ -26,12 +26,14 @@ pub(super) enum Column {
     OptedOut,
     Prefers,
     Attribute(String),
+    /// Its mapping says that nothing is taken of it.
+    LeftOut,
     /// It has no heading: nothing may be in it.
     Nameless,
 }
 
 impl Column {
-    fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         match self {
             Column::Id => "id",
             Column::Name => "name",
@@ -44,7 +46,7 @@ impl Column {
             Column::OptedOut => "opted_out",
             Column::Prefers => "prefers",
             Column::Attribute(name) => name,
-            Column::Nameless => "",
+            Column::LeftOut | Column::Nameless => "",
         }
     }
 }
@@ -52,8 +54,11 @@ impl Column {
 /// A file's columns, each with its heading.
 pub(super) type Columns = Vec<(Column, String)>;
 
+/// Octets of a cell that a problem shows.
+const SHOWN_OCTETS_MAX: usize = 200;
+
 /// Reads the header row.
-pub(super) fn columns(row: &CsvRow) -> Result<Columns, FieldError> {
+pub(super) fn columns(row: &CsvRow, mapping: &ColumnMapping) -> Result<Columns, FieldError> {
     let mut columns: Columns = Vec::with_capacity(row.fields().len().min(COLUMNS_MAX));
     for (place, field) in (1..).zip(row.fields()) {
         let name = std::str::from_utf8(field).map_err(|_| not_utf8(&format!("column {place}")))?;
@@ -70,11 +75,22 @@ pub(super) fn columns(row: &CsvRow) -> Result<Columns, FieldError> {
                 ),
             ));
         }
-        let column = headings::named(name).map_err(|why| FieldError::new(name, why))?;
-        if columns.iter().any(|(other, _)| *other == column) {
+        let column = match mapping.of(name) {
+            Some("") => Column::LeftOut,
+            Some(field) => headings::named(field).map_err(|why| FieldError::new(name, why))?,
+            None => headings::named(name).map_err(|why| FieldError::new(name, why))?,
+        };
+        if column != Column::LeftOut && columns.iter().any(|(other, _)| *other == column) {
             return Err(FieldError::new(name, "is named by two columns"));
         }
         columns.push((column, name.to_owned()));
+    }
+    let headings = || columns.iter().map(|(_, heading)| heading.as_str());
+    if let Some(absent) = mapping.headings().find(|mapped| !headings().any(|heading| heading == *mapped)) {
+        return Err(FieldError::new(
+            "",
+            format!("the mapping names the column {absent:?}, which is not there"),
+        ));
     }
     while columns.last().is_some_and(|(column, _)| *column == Column::Nameless) {
         columns.pop();
@@ -85,7 +101,7 @@ pub(super) fn columns(row: &CsvRow) -> Result<Columns, FieldError> {
     if !columns.iter().any(|(column, _)| *column == Column::Id) {
         return Err(FieldError::new("id", "no column is called id: the first row names the columns"));
     }
-    headings::resolve(&mut columns);
+    headings::resolve(&mut columns, mapping);
     Ok(columns)
 }
 
@@ -104,7 +120,7 @@ pub(super) fn notes(columns: &Columns) -> (Vec<FieldError>, Vec<String>) {
                     notes.push(FieldError::new(name, reason));
                 }
             }
-            Column::Nameless => {}
+            Column::LeftOut | Column::Nameless => {}
             column if column.name().eq_ignore_ascii_case(heading) => {}
             column => {
                 let what = match column {
@@ -127,6 +143,15 @@ fn cell(text: &str) -> &str {
     // ="0701234567": a text, written so that no program takes it for a number.
     let quoted = text.strip_prefix("=\"").and_then(|rest| rest.strip_suffix('"'));
     quoted.filter(|inside| !inside.contains('"')).map_or(text, legible::trimmed)
+}
+
+/// The cell that a problem of a row is about, as far as it is worth showing.
+pub(super) fn shown_cell(columns: &Columns, row: &CsvRow, field: &str) -> String {
+    let is_it = |(column, heading): &(Column, String)| heading == field || column.name() == field;
+    let place = columns.iter().position(is_it).filter(|_| !field.is_empty());
+    let cell = place.and_then(|place| row.fields().nth(place));
+    let text = cell.map(String::from_utf8_lossy).unwrap_or_default();
+    text[..text.floor_char_boundary(SHOWN_OCTETS_MAX)].to_owned()
 }
 
 /// The fields of a row, one for each column. A row may be longer if nothing is in what is over, and shorter:
@@ -257,7 +282,7 @@ impl Cells {
             Column::Attribute(name) => {
                 self.person.attributes.insert(name.clone(), text.to_owned());
             }
-            Column::Nameless => {}
+            Column::LeftOut | Column::Nameless => {}
         }
     }
 

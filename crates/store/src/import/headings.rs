@@ -1,5 +1,6 @@
 //! Headings by which people call the columns of a file of people: what each of them means.
 
+use super::ColumnMapping;
 use super::columns::Column;
 use channels::{NoChannel, legible};
 
@@ -80,12 +81,15 @@ fn meant(heading: &str) -> Option<Column> {
 
 /// Puts in place of each attribute what its heading means, unless the file has a column that is called so. Of
 /// several columns that may be a channel's the sure ones are: `telefon` beside `mobil` stays an attribute.
-pub(super) fn resolve(columns: &mut [(Column, String)]) {
+pub(super) fn resolve(columns: &mut [(Column, String)], mapping: &ColumnMapping) {
     let named: Vec<Column> = columns.iter().map(|(column, _)| column.clone()).collect();
     let meant: Vec<Option<Column>> = columns
         .iter()
         .map(|(column, heading)| match column {
-            Column::Attribute(_) => meant(heading).filter(|meant| !named.contains(meant)),
+            // What a mapping names an attribute is one.
+            Column::Attribute(_) if mapping.of(heading).is_none() => {
+                meant(heading).filter(|meant| !named.contains(meant))
+            }
             _ => None,
         })
         .collect();

@@ -9,6 +9,7 @@ mod csv;
 mod encoding;
 mod headings;
 mod json;
+mod mapping;
 mod profile;
 mod reader;
 
@@ -17,6 +18,7 @@ pub use check::{
     NAME_OCTETS_MAX, check_group, check_id, normalise,
 };
 pub use json::{from_json, to_json};
+pub use mapping::{ColumnMapping, MAPPED_MAX};
 pub use profile::profile_to_json;
 pub use reader::{ImportFormat, ImportReader, ImportSummary, ROW_OCTETS_MAX, ROWS_MAX};
 
@@ -50,6 +52,9 @@ pub struct RowProblem {
     pub row: u64,
     /// The column or member; empty where it is the row as a whole.
     pub field: String,
+    /// What the cell of a CSV file has, as far as it is worth showing; empty where there is no one cell.
+    #[serde(skip)]
+    pub value: String,
     /// In words.
     pub reason: String,
 }

@@ -1,9 +1,9 @@
 //! A provisioning file, read as it comes.
 
-use super::columns::{Columns, columns, notes, person};
+use super::columns::{Columns, columns, notes, person, shown_cell};
 use super::csv::{CsvRow, Rows};
 use super::encoding::FileEncoding;
-use super::{FieldError, RowProblem, from_json};
+use super::{ColumnMapping, FieldError, RowProblem, from_json};
 use channels::Defaults;
 use records::Recipient;
 use serde::Serialize;
@@ -41,6 +41,7 @@ pub struct ImportReader {
     ids: HashSet<u64, Unhashed>,
     hasher: RandomState,
     encoding: FileEncoding,
+    mapping: ColumnMapping,
     over: bool,
     summary: ImportSummary,
 }
@@ -78,9 +79,24 @@ impl ImportReader {
             ids: HashSet::default(),
             hasher: RandomState::new(),
             encoding: FileEncoding::unknown(),
+            mapping: ColumnMapping::default(),
             over: false,
             summary: ImportSummary::default(),
         }
+    }
+
+    /// The same with what columns of a CSV file mean, whatever their headings say.
+    pub fn with_mapping(self, mapping: ColumnMapping) -> ImportReader {
+        ImportReader { mapping, ..self }
+    }
+
+    /// The headings of a CSV file and what each was taken for, once the header was read; an attribute has its
+    /// own name, a column that is left out an empty one.
+    pub fn columns(&self) -> Vec<(String, String)> {
+        let shown = |(column, heading): &(super::columns::Column, String)| {
+            (heading.clone(), column.name().to_owned())
+        };
+        self.columns.iter().flatten().map(shown).collect()
     }
 
     /// What is to be told of the file beside its problems; whole once it has been read.
@@ -154,7 +170,7 @@ impl ImportReader {
             return self.note(out, [too_long(" (a quote that is not closed?)")]);
         }
         match self.columns.take() {
-            None => match columns(row) {
+            None => match columns(row, &self.mapping) {
                 Ok(columns) => {
                     (self.summary.notes, self.summary.attributes) = notes(&columns);
                     self.columns = Some(columns);
@@ -163,8 +179,12 @@ impl ImportReader {
             },
             Some(columns) => {
                 let person = person(&columns, row, &self.defaults);
-                self.columns = Some(columns);
+                let first = out.len();
                 self.take(person, out);
+                for problem in out[first..].iter_mut().filter_map(|read| read.as_mut().err()) {
+                    problem.value = shown_cell(&columns, row, &problem.field);
+                }
+                self.columns = Some(columns);
             }
         }
     }
@@ -219,7 +239,9 @@ impl ImportReader {
     }
 
     fn note(&self, out: &mut Out, faults: impl IntoIterator<Item = FieldError>) {
-        let problem = |FieldError { field, reason }| Err(RowProblem { row: self.row, field, reason });
+        let problem = |FieldError { field, reason }| {
+            Err(RowProblem { row: self.row, field, value: String::new(), reason })
+        };
         out.extend(faults.into_iter().map(problem));
     }
 

@@ -606,3 +606,53 @@ fn an_apostrophe_that_an_export_put_before_a_formula_is_taken_off() {
     assert_eq!(people[0].attributes["=sum"], "@x");
     assert_eq!((people[1].name.as_str(), people[1].attributes["=sum"].as_str()), ("'s-Hertog", "'=y"));
 }
+
+fn read_mapped(entries: &[&str], file: &str) -> (Vec<Recipient>, Vec<RowProblem>) {
+    let mapping = ColumnMapping::parse(entries.iter().copied()).unwrap();
+    let mut reader = ImportReader::new(ImportFormat::Csv, sweden()).with_mapping(mapping);
+    let mut out = Vec::new();
+    reader.feed(file.as_bytes(), &mut out);
+    reader.finish(&mut out);
+    let (people, problems): (Vec<_>, Vec<_>) = out.into_iter().partition(Result::is_ok);
+    (people.into_iter().flatten().collect(), problems.into_iter().filter_map(Result::err).collect())
+}
+
+#[test]
+fn a_mapping_says_what_columns_mean_whatever_they_are_called() {
+    let file = "Nr,Wer,Privat,Mobil: Arbeit,Mobil\n7,Ann,secret,070-123 45 67,second floor\n";
+    let mapping = ["Nr:id", "Wer:name", "Privat:-", "Mobil: Arbeit:sms", "Mobil:floor"];
+    let (people, problems) = read_mapped(&mapping, file);
+    assert_eq!(problems, []);
+    assert_eq!((people[0].id.as_str(), people[0].name.as_str()), ("7", "Ann"));
+    assert_eq!(people[0].devices, [device(channels::SMS, "+46701234567")]);
+    assert_eq!(people[0].attributes, [("floor".to_owned(), "second floor".to_owned())].into());
+}
+
+#[test]
+fn a_mapping_that_cannot_be_used_says_why() {
+    for (entries, reason) in [
+        (&["Mobil"][..], "\"Mobil\" is not COLUMN:FIELD"),
+        (&["Mobil:"], "is not COLUMN:FIELD"),
+        (&[":sms"], "is not COLUMN:FIELD"),
+        (&["a:id", "a:sms"], "the column \"a\" is mapped twice"),
+    ] {
+        let why = ColumnMapping::parse(entries.iter().copied()).unwrap_err();
+        assert!(why.contains(reason), "{why}");
+    }
+    for (entries, reason) in [
+        (&["Nr:id", "Tel:sms"][..], "the mapping names the column \"Tel\", which is not there"),
+        (&["Nr:id", "x:id"], "is named by two columns"),
+        (&["Nr:fax"], "channel fax is not built yet"),
+    ] {
+        let (_, problems) = read_mapped(entries, "Nr,x\n1,2\n");
+        assert!(problems[0].reason.contains(reason), "{problems:?}");
+    }
+}
+
+#[test]
+fn a_problem_of_a_csv_file_shows_its_cell() {
+    let (_, problems) = read_mapped(&["Tel:sms"], "id,Tel,lat,lon\n1,070 FLOWERS,x,0\n2,+46701234567\n2,1\n");
+    let shown: Vec<(u64, &str, &str)> =
+        problems.iter().map(|one| (one.row, one.field.as_str(), one.value.as_str())).collect();
+    assert_eq!(shown, [(2, "lat", "x"), (2, "Tel", "070 FLOWERS"), (4, "Tel", "1")]);
+}

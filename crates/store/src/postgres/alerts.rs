@@ -1,9 +1,10 @@
+use super::approvals;
 use super::error::Trouble;
 use super::link::{Params, PgLink, get};
 use super::roster::{self, Put};
 use super::{Postgres, Work, account, account_no, as_i64, as_limit, as_u64, kept};
-use crate::alerts::{KEY_KEPT_S, OLD_KEYS_REMOVED, class, state_named, to_json};
-use crate::{Accepted, Act, Alerts, IdempotencyKey, StoreError};
+use crate::alerts::{KEY_KEPT_S, OLD_KEYS_REMOVED, approval_of, class, state_named, to_json};
+use crate::{Accepted, Act, Alerts, ApprovalChange, IdempotencyKey, SeenAlert, StoreError};
 use futures_util::future::BoxFuture;
 use records::{Alert, AlertId, AlertNo, AlertState, EndpointNo, Origin, RosterBlock, Timestamp};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,7 +15,7 @@ use uuid::Uuid;
 macro_rules! alerts {
     ($rest:literal) => {
         concat!(
-            "SELECT alerts.no, alerts.id, accounts.id, token, created, state, version, request, origin, note \
+            "SELECT alerts.no, alerts.id, accounts.id, token, created, state, version, request, origin, note, approval \
              FROM alerts JOIN accounts ON accounts.no = alerts.account ",
             $rest
         )
@@ -24,6 +25,11 @@ macro_rules! alerts {
 /// For [`super::privacy`].
 pub(super) const OF_ACCOUNT: &str =
     alerts!("WHERE alerts.account = $1 AND alerts.no > $2 ORDER BY alerts.no LIMIT $3");
+pub(super) const AWAITING: &str =
+    alerts!("WHERE state = 'awaiting_approval' AND alerts.no > $1 ORDER BY alerts.no LIMIT $2");
+pub(super) const AWAITING_OF_ACCOUNT: &str = alerts!(
+    "WHERE state = 'awaiting_approval' AND alerts.account = $1 AND alerts.no > $2 ORDER BY alerts.no LIMIT $3"
+);
 const BY_ID: &str = alerts!("WHERE alerts.id = $1");
 /// Keys that are kept too long by now give way; nothing: it is taken.
 const CLAIM_KEY: &str = "INSERT INTO idempotency_keys AS had (account, token, key, body_hash, alert, created) \
@@ -40,8 +46,8 @@ const REMOVE_KEYS: &str = "DELETE FROM idempotency_keys WHERE (account, token, k
 /// commits.
 const INSERT: &str = "WITH counter AS (UPDATE counters SET value = value + 1 WHERE name = 'alert' RETURNING value) \
      INSERT INTO alerts (no, id, account, token, created, state, version, note, final_at, asks_until, request, \
-     origin, class, intake_from) \
-     SELECT value, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 FROM counter RETURNING no";
+     origin, class, intake_from, approval, approval_revision) \
+     SELECT value, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15 FROM counter RETURNING no";
 const SET_STATE: &str = "UPDATE alerts SET state = $2, version = $3, note = $4, \
      final_at = CASE WHEN $5::bigint IS NULL THEN NULL ELSE coalesce(final_at, $5) END \
      WHERE no = $1 AND version <= $3";
@@ -191,6 +197,36 @@ impl Alerts for Postgres {
             })
         });
         Box::pin(self.write(set.again()))
+    }
+
+    fn change_approval(
+        &self,
+        no: AlertNo,
+        seen: SeenAlert,
+        changed: ApprovalChange,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<bool, StoreError>> {
+        Box::pin(async move {
+            let approval = to_json(&changed.approval)?;
+            let args = (no, seen, changed, approval, now);
+            let change = Work::new(args, |link, (no, seen, changed, approval, now)| {
+                Box::pin(approvals::change(link, *no, *seen, changed, approval, *now))
+            });
+            self.write(change.again()).await
+        })
+    }
+
+    fn alerts_awaiting_approval<'a>(
+        &'a self,
+        account: Option<&'a str>,
+        after: AlertNo,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Alert>, StoreError>> {
+        let args = (account.map(str::to_owned), after, as_limit(limit));
+        let find = Work::new(args, |link, (account, after, limit)| {
+            Box::pin(approvals::awaiting(link, account.as_deref(), *after, *limit))
+        });
+        Box::pin(self.read(find))
     }
 
     fn put_roster(
@@ -343,9 +379,9 @@ async fn accept(link: &PgLink, args: &Accept) -> Result<Accepted, Trouble> {
     let intake_from = match alert.origin {
         Origin::Standing { intake_from } => Some(intake_from),
         // No message is in it; lists leave it out as they do message streams.
-        Origin::Reply => Some(0),
-        Origin::Api | Origin::Cap(_) => None,
+        _ => alert.origin.is_internal().then_some(0),
     };
+    let approval = alert.approval.as_ref().map(to_json).transpose()?;
     let class =
         alert.is_stream().then(|| i16::from(class(alert.request.mode, alert.request.priority.into())));
     let params: Params<'_> = &[
@@ -362,6 +398,8 @@ async fn accept(link: &PgLink, args: &Accept) -> Result<Accepted, Trouble> {
         &args.origin,
         &class,
         &intake_from.map(as_i64),
+        &approval,
+        &i64::from(SeenAlert::of(alert).revision),
     ];
     let row = link.one(INSERT, params).await?;
     let uncounted = || StoreError::Damaged { what: "the counter of alerts is gone".to_owned() };
@@ -447,5 +485,6 @@ fn alert(row: &Row) -> Result<Alert, Trouble> {
         request: serde_json::from_str(get(row, 7)?).map_err(|error| damaged(error.to_string()))?,
         origin: serde_json::from_str(get(row, 8)?).map_err(|error| damaged(error.to_string()))?,
         note: get(row, 9)?,
+        approval: approval_of(get(row, 10)?).map_err(damaged)?,
     })
 }

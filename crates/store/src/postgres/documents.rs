@@ -143,7 +143,7 @@ impl Documents for Postgres {
     }
 }
 
-async fn put(
+pub(super) async fn put(
     link: &PgLink,
     account: &str,
     kind: DocumentKind,

@@ -1,8 +1,8 @@
 //! Brings a database to this program's form.
 
-use super::attributes;
 use super::error::Trouble;
 use super::link::{PgLink, get};
+use super::{attributes, search};
 use crate::StoreError;
 
 /// Numbered from 1, in order. A migration that was released is never changed.
@@ -18,9 +18,14 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0009_quiet_spans.sql"),
     include_str!("../../migrations/postgres/0010_cap_identity.sql"),
     include_str!("../../migrations/postgres/0011_people_who_sign_in.sql"),
+    include_str!("../../migrations/postgres/0012_approval.sql"),
+    include_str!("../../migrations/postgres/0013_import_jobs.sql"),
+    SEARCH_TERMS,
 ];
 /// Its table is filled from the people there are.
 const ATTRIBUTES: &str = include_str!("../../migrations/postgres/0007_attributes.sql");
+/// So are memberships, with the terms by which people are found.
+const SEARCH_TERMS: &str = include_str!("../../migrations/postgres/0014_search_terms.sql");
 /// "cmpl": of several processes that start at once, one at a time looks. Freed with the transaction.
 const LOCK: &str = "SET LOCAL lock_timeout = '5min'; SET LOCAL statement_timeout = '10min'; \
      SELECT pg_advisory_xact_lock(1668837484)";
@@ -48,6 +53,9 @@ pub(super) async fn migrate(link: &PgLink) -> Result<(), Trouble> {
             link.simple(sql).await?;
             if *sql == ATTRIBUTES {
                 attributes::fill(link).await?;
+            }
+            if *sql == SEARCH_TERMS {
+                search::fill(link).await?;
             }
             link.simple(&format!("UPDATE campanile SET form = {number}")).await?;
         }

@@ -11,6 +11,7 @@
 //!   though who asked has gone.
 
 mod alerts;
+mod approvals;
 mod attachments;
 mod attributes;
 mod audit;
@@ -19,6 +20,7 @@ mod deliveries;
 mod documents;
 mod error;
 mod groups;
+mod import_jobs;
 mod leases;
 mod ledger;
 mod link;
@@ -29,6 +31,7 @@ mod privacy;
 mod recipients;
 mod roster;
 mod scan;
+mod search;
 mod sessions;
 mod staging;
 mod sweep;

@@ -13,13 +13,13 @@ use records::{Alert, AlertNo, AlertRequest, EndpointNo, Group, Recipient, Timest
 const ANSWERS_AT_ONCE: i64 = 5_000;
 
 const ERASE: &str = "WITH gone AS (DELETE FROM recipients WHERE account = $1 AND id = $2 AND NOT EXISTS \
-      (SELECT FROM imports WHERE imports.generation = recipients.generation AND imports.state <> 1) \
+      (SELECT FROM imports WHERE imports.generation = recipients.generation AND imports.state NOT IN (1, 3)) \
       RETURNING id, generation, groups, body), \
      named AS (DELETE FROM memberships USING \
       (SELECT id, generation, unnest(groups) AS grp FROM gone) AS gone \
       WHERE memberships.account = $1 AND memberships.grp = gone.grp AND memberships.id = gone.id \
       AND memberships.generation = gone.generation) \
-     SELECT body FROM gone";
+     SELECT body FROM gone WHERE octet_length(body) > 0";
 const GROUPS: &str = "SELECT body FROM groups WHERE account = $1 AND position($2 IN body) > 0 FOR UPDATE";
 const PUT_GROUP: &str =
     "UPDATE groups SET body = $3, version = nextval('versions') WHERE account = $1 AND id = $2";

@@ -4,8 +4,8 @@ use super::{
     Postgres, Work, account_locked, account_no, as_i64, as_limit, as_u64, attributes, scan, staging,
 };
 use crate::attributes::FoundAttributes;
-use crate::visible::Visible;
-use crate::{ImportNo, Recipients, StoreError};
+use crate::visible::{ListedImport, Visible};
+use crate::{ImportNo, Recipients, StoreError, search};
 use futures_util::future::BoxFuture;
 use records::{Recipient, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -35,6 +35,7 @@ macro_rules! seen {
     };
 }
 
+/// Whoever looks at the body sees whether it is empty: then an import took the person away.
 const FIND: &str = seen!(
     "recipients.version, body",
     "recipients.id = $2",
@@ -45,9 +46,18 @@ const FIND_MANY: &str = seen!(
     "recipients.id = ANY($2)",
     "ORDER BY recipients.id, coalesce(imports.rank, 0) DESC"
 );
-const COUNT: &str = seen!("count(DISTINCT recipients.id)", "true", "");
+const COUNT: &str = concat!(
+    "SELECT count(*) FROM (",
+    seen!(
+        "DISTINCT ON (recipients.id) octet_length(body) AS octets",
+        "true",
+        "ORDER BY recipients.id, coalesce(imports.rank, 0) DESC"
+    ),
+    ") AS best WHERE octets > 0"
+);
 const COUNT_PLAIN: &str = "SELECT count(*) FROM recipients WHERE account = $1";
-const IMPORTS: &str = "SELECT generation, state::bigint, rank FROM imports WHERE account = $1";
+const IMPORTS: &str =
+    "SELECT generation, state::bigint, rank, undo_until IS NOT NULL FROM imports WHERE account = $1";
 const PAGE: &str = "SELECT id, generation, body FROM recipients WHERE account = $1 AND (id, generation) > ($2, $3) \
      ORDER BY id, generation LIMIT $4";
 /// Of each group the first few ids whose version is the one that is seen.
@@ -107,7 +117,9 @@ impl Recipients for Postgres {
             Box::pin(async move {
                 let no = account_locked(link, account).await?;
                 let now = link.one(FIND, &[&no, &row[0].id]).await?;
-                let now: Option<i64> = now.map(|row| get(&row, 0)).transpose()?;
+                let now = now.map(|row| Ok::<_, Trouble>((get(&row, 0)?, get::<&[u8]>(&row, 1)?.is_empty())));
+                let now: Option<i64> =
+                    now.transpose()?.filter(|(_, is_gone)| !is_gone).map(|(version, _)| version);
                 if now != Some(*version) {
                     return Ok(None);
                 }
@@ -127,7 +139,11 @@ impl Recipients for Postgres {
             Box::pin(async move {
                 let Some(no) = account_no(link, account).await? else { return Ok(None) };
                 let Some(row) = link.one(FIND, &[&no, id]).await? else { return Ok(None) };
-                Ok(Some((Recipient::decode(get(&row, 1)?)?, as_u64(get(&row, 0)?))))
+                let body: &[u8] = get(&row, 1)?;
+                if body.is_empty() {
+                    return Ok(None);
+                }
+                Ok(Some((Recipient::decode(body)?, as_u64(get(&row, 0)?))))
             })
         });
         Box::pin(self.read(find))
@@ -153,16 +169,8 @@ impl Recipients for Postgres {
         let page =
             Work::new((account.to_owned(), after.to_owned(), limit), |link, (account, after, limit)| {
                 Box::pin(async move {
-                    let mut page = Vec::new();
-                    let Some(no) = account_no(link, account).await? else { return Ok(page) };
-                    let mut walk = Walk::begin(link, no, after).await?;
-                    while page.len() < *limit {
-                        let rows = (*limit - page.len() + 1).min(READ_ROWS_MAX);
-                        let Some(found) = walk.next(link, rows).await? else { break };
-                        page.extend(found);
-                    }
-                    page.truncate(*limit);
-                    Ok(page)
+                    let Some(no) = account_no(link, account).await? else { return Ok(Vec::new()) };
+                    page(link, no, after, *limit).await
                 })
             });
         Box::pin(self.snapshot(page))
@@ -281,20 +289,15 @@ impl Recipients for Postgres {
 /// A recipient as stored.
 pub(super) struct Person {
     pub(super) id: String,
-    /// Each once.
-    pub(super) groups: Vec<String>,
+    /// Groups and search terms, each once: the column `groups`.
+    pub(super) names: Vec<String>,
+    /// Empty: the import takes the person away.
     pub(super) body: Vec<u8>,
 }
 
 impl Person {
     pub(super) fn of(recipient: &Recipient) -> Person {
-        Person::new(recipient.id.clone(), recipient.groups.clone(), recipient.encode())
-    }
-
-    pub(super) fn new(id: String, mut groups: Vec<String>, body: Vec<u8>) -> Person {
-        groups.sort_unstable();
-        groups.dedup();
-        Person { id, groups, body }
+        Person { id: recipient.id.clone(), names: search::names(recipient), body: recipient.encode() }
     }
 }
 
@@ -312,7 +315,7 @@ async fn put(link: &PgLink, account: i32, rows: &[Person]) -> Result<Vec<u64>, T
     copy(link, account, 0, &last).await?;
     let mut named: Vec<(&String, &String)> = Vec::new();
     for (row, _) in &last {
-        named.extend(row.groups.iter().map(|group| (group, &row.id)));
+        named.extend(row.names.iter().map(|name| (name, &row.id)));
     }
     copy_memberships(link, account, 0, &named).await?;
     Ok(versions.into_iter().map(as_u64).collect())
@@ -328,7 +331,7 @@ pub(super) async fn copy(
     let types = [Type::INT4, Type::TEXT, Type::INT8, Type::INT8, Type::TEXT_ARRAY, Type::BYTEA];
     let rows = rows.iter().map(|(row, version)| {
         let columns: [&(dyn ToSql + Sync); 6] =
-            [&account, &row.id, &generation, version, &row.groups, &row.body];
+            [&account, &row.id, &generation, version, &row.names, &row.body];
         columns
     });
     link.copy(COPY_RECIPIENTS, types, rows).await?;
@@ -361,7 +364,10 @@ async fn remove(link: &PgLink, account: i32, ids: &[&String]) -> Result<bool, Tr
 /// What must be known of an account's imports.
 pub(super) async fn imports(link: &PgLink, account: i32) -> Result<Visible, Trouble> {
     let rows = link.all(IMPORTS, &[&account]).await?;
-    let listed = rows.iter().map(|row| Ok((get(row, 0)?, get(row, 1)?, get(row, 2)?)));
+    let listed = rows.iter().map(|row| {
+        let (generation, state, rank) = (get(row, 0)?, get(row, 1)?, get(row, 2)?);
+        Ok(ListedImport { generation, state, rank, is_undoable: get(row, 3)? })
+    });
     Ok(Visible::new(listed.collect::<Result<_, Trouble>>()?))
 }
 
@@ -377,6 +383,24 @@ pub(super) async fn members(
     link.all(MEMBERS, params).await?.iter().map(|row| get(row, 0)).collect()
 }
 
+/// A page of recipients in key order, in the moment that the transaction sees.
+pub(super) async fn page(
+    link: &PgLink,
+    account: i32,
+    after: &str,
+    limit: usize,
+) -> Result<Vec<Recipient>, Trouble> {
+    let mut page = Vec::new();
+    let mut walk = Walk::begin(link, account, after).await?;
+    while page.len() < limit {
+        let rows = (limit - page.len() + 1).min(READ_ROWS_MAX);
+        let Some(found) = walk.next(link, rows).await? else { break };
+        page.extend(found);
+    }
+    page.truncate(limit);
+    Ok(page)
+}
+
 async fn by_ids(link: &PgLink, account: &str, ids: &[String]) -> Result<Vec<Recipient>, Trouble> {
     let Some(no) = account_no(link, account).await? else { return Ok(Vec::new()) };
     let mut found = Vec::with_capacity(ids.len());
@@ -385,7 +409,7 @@ async fn by_ids(link: &PgLink, account: &str, ids: &[String]) -> Result<Vec<Reci
         let rows = link.all(FIND_MANY, params).await?;
         let bodies = rows.iter().map(|row| Ok((get::<&str>(row, 0)?, get::<&[u8]>(row, 1)?)));
         let bodies = bodies.collect::<Result<FxHashMap<_, _>, Trouble>>()?;
-        for body in ids.iter().filter_map(|id| bodies.get(id.as_str())) {
+        for body in ids.iter().filter_map(|id| bodies.get(id.as_str())).filter(|body| !body.is_empty()) {
             found.push(Recipient::decode(body)?);
         }
     }
@@ -449,7 +473,7 @@ impl Walk {
     }
 
     fn give(&mut self, found: &mut Vec<Recipient>) -> Result<(), Trouble> {
-        if let Some((_, _, body)) = self.best.take() {
+        if let Some((_, _, body)) = self.best.take().filter(|(.., body)| !body.is_empty()) {
             found.push(Recipient::decode(&body)?);
         }
         Ok(())

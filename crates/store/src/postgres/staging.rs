@@ -6,12 +6,14 @@
 
 use super::error::Trouble;
 use super::link::{PgLink, get};
-use super::recipients::{Person, copy, copy_memberships};
+use super::recipients::{Person, copy, copy_memberships, page};
 use super::{Base, Postgres, Work, account, as_i64, as_u64, lock_account};
 use crate::attributes::FoundAttributes;
-use crate::spool::{Merge, Spool};
+use crate::import_jobs::{AbsentPeople, ImportCounts};
+use crate::import_merge::{ImportMerge, PAGE_ROWS};
+use crate::spool::Spool;
 use crate::staged::{Staged, not_staged};
-use crate::{Fence, ImportNo, StoreError};
+use crate::{Fence, ImportNo, StoreError, search};
 use records::{Recipient, Timestamp};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -85,6 +87,28 @@ pub(super) async fn publish(store: &Postgres, import: ImportNo) -> Result<(u64, 
     store.on_runtime(publish).await
 }
 
+/// Writes it all but the flip. If it fails, the import is given up.
+pub(super) async fn prepare(
+    store: &Postgres,
+    import: ImportNo,
+    absent: Option<AbsentPeople>,
+) -> Result<ImportCounts, StoreError> {
+    let staged = store.staging.find(import)?;
+    let fence = store.fence.clone();
+    let prepare = |base: Arc<Base>| async move {
+        let spool = staged.take(import)?;
+        let prepared = base.prepare(import, spool, absent, &staged, fence.as_ref()).await;
+        if prepared.is_err() {
+            // Unseen either way; if this fails too, it is swept up for its silence.
+            let _ = base.change(&giving_up(import)).await;
+            base.staging.remove(import);
+            base.sweep.notify_one();
+        }
+        prepared
+    };
+    store.on_runtime(prepare).await
+}
+
 pub(super) async fn abandon(store: &Postgres, import: ImportNo) -> Result<(), StoreError> {
     store.write(giving_up(import)).await?;
     store.staging.remove(import);
@@ -154,10 +178,61 @@ impl Base {
         staged: &Staged,
         fence: Option<&Fence>,
     ) -> Result<(u64, u64), StoreError> {
+        let memberships = self.staging.file(import, "groups");
+        let sorting = move |slices: &mpsc::Sender<Slice>| {
+            let mut merge = spool.merge()?;
+            sort(&mut || merge.next(), memberships, slices)
+        };
+        let (rows, ()) = self.write_sorted(import, sorting, staged, fence).await?;
+        let flip = Work::new(Flip { import, rows, tries: AtomicU32::new(0) }, |link, args| {
+            Box::pin(flip(link, args))
+        });
+        self.change(&flip.again().behind(fence.cloned())).await
+    }
+
+    async fn prepare(
+        self: &Arc<Base>,
+        import: ImportNo,
+        spool: Spool,
+        absent: Option<AbsentPeople>,
+        staged: &Staged,
+        fence: Option<&Fence>,
+    ) -> Result<ImportCounts, StoreError> {
+        let memberships = self.staging.file(import, "groups");
+        let base = Arc::clone(self);
+        let sorting = move |slices: &mpsc::Sender<Slice>| {
+            let page = Box::new(|after: &str| base.handle.block_on(base.people_after(import, after)));
+            let mut merge = ImportMerge::new(spool.merge()?, page, absent)?;
+            sort(&mut || merge.next(), memberships, slices)?;
+            Ok(merge.counts())
+        };
+        Ok(self.write_sorted(import, sorting, staged, fence).await?.1)
+    }
+
+    /// People of the account of an import, in the order of their ids.
+    async fn people_after(&self, import: ImportNo, after: &str) -> Result<Vec<Recipient>, StoreError> {
+        let page = Work::new((as_i64(import.0), after.to_owned()), |link, (generation, after)| {
+            Box::pin(async move {
+                let account =
+                    link.one("SELECT account FROM imports WHERE generation = $1", &[generation]).await?;
+                let Some(account) = account else { return Ok(Vec::new()) };
+                page(link, get(&account, 0)?, after, PAGE_ROWS).await
+            })
+        });
+        self.look_at_once(&page).await
+    }
+
+    /// Writes rows as they are sorted, and counts the people among them.
+    async fn write_sorted<T: Send + 'static>(
+        &self,
+        import: ImportNo,
+        sorting: impl FnOnce(&mpsc::Sender<Slice>) -> Result<T, StoreError> + Send + 'static,
+        staged: &Staged,
+        fence: Option<&Fence>,
+    ) -> Result<(u64, T), StoreError> {
         let _bulk = self.bulk.acquire().await.map_err(|_| StoreError::Closed)?;
         let (slices, mut sorted) = mpsc::channel(SLICES_AHEAD);
-        let memberships = self.staging.file(import, "groups");
-        let sorting = tokio::task::spawn_blocking(move || sort(spool, memberships, &slices));
+        let sorting = tokio::task::spawn_blocking(move || sorting(&slices));
         let mut rows = 0;
         while let Some(slice) = sorted.recv().await {
             self.go_on()?;
@@ -172,36 +247,39 @@ impl Base {
             self.change(&write.behind(fence.cloned())).await?;
             staged.written.fetch_add(written as u64, Ordering::Relaxed);
         }
-        sorting.await.unwrap_or(Err(StoreError::Closed))?;
+        let sorted = sorting.await.unwrap_or(Err(StoreError::Closed))?;
         if rows >= ANALYZE_ROWS {
             let analyze = Work::new((), |link, ()| Box::pin(link.simple("ANALYZE recipients, memberships")));
             if let Err(error) = self.look(&analyze).await {
                 tracing::debug!(%error, "the database's statistics of recipients stay as they were");
             }
         }
-        let flip = Work::new(Flip { import, rows, tries: AtomicU32::new(0) }, |link, args| {
-            Box::pin(flip(link, args))
-        });
-        self.change(&flip.again().behind(fence.cloned())).await
+        Ok((rows, sorted))
     }
 }
 
 /// On a thread that may wait for the disk: the people in key order, then the memberships in theirs.
-fn sort(spool: Spool, memberships: PathBuf, slices: &mpsc::Sender<Slice>) -> Result<(), StoreError> {
+fn sort(
+    next: &mut dyn FnMut() -> Result<Option<(Vec<u8>, Vec<u8>)>, StoreError>,
+    memberships: PathBuf,
+    slices: &mpsc::Sender<Slice>,
+) -> Result<(), StoreError> {
     let mut spooled = Spool::new(memberships);
     let mut people = Vec::with_capacity(SLICE_ROWS_MAX);
     let mut attributes = FoundAttributes::default();
-    let mut merge: Merge = spool.merge()?;
-    while let Some((id, body)) = merge.next()? {
-        let person = Recipient::decode(&body)?;
-        if attributes.take(&person) {
-            give(slices, Slice::Attributes(attributes.drain()))?;
+    while let Some((id, body)) = next()? {
+        let mut names = Vec::new();
+        if !body.is_empty() {
+            let person = Recipient::decode(&body)?;
+            if attributes.take(&person) {
+                give(slices, Slice::Attributes(attributes.drain()))?;
+            }
+            names = search::names(&person);
         }
-        let groups = person.groups;
-        for group in &groups {
-            spooled.push(&[group.as_bytes(), &[KEY_SEPARATOR], &id].concat(), &[])?;
+        for name in &names {
+            spooled.push(&[name.as_bytes(), &[KEY_SEPARATOR], &id].concat(), &[])?;
         }
-        people.push(Person::new(text(id)?, groups, body));
+        people.push(Person { id: text(id)?, names, body });
         if people.len() == SLICE_ROWS_MAX {
             give(slices, Slice::People(std::mem::take(&mut people)))?;
         }

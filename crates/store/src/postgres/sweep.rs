@@ -19,25 +19,29 @@ const EVERY: Duration = Duration::from_secs(300);
 /// An import whose process has been silent for long is nobody's.
 const ORPHANS: &str =
     "UPDATE imports SET state = 2 WHERE state = 0 AND seen < clock_timestamp() - interval '10 minutes'";
-const LISTED: &str = "SELECT account, generation FROM imports WHERE state <> 0 ORDER BY account, generation";
+const LISTED: &str = "SELECT account, generation FROM imports \
+     WHERE state = 2 OR (state = 1 AND undo_until IS NULL) ORDER BY account, generation";
 /// "swep": not two processes at a time, which would wait for each other.
 const LOCK: &str = "SELECT pg_try_advisory_xact_lock(1937204592)";
 const END: &str = "SELECT id FROM recipients WHERE account = $1 AND id > $2 ORDER BY id OFFSET $3 LIMIT 1";
 
-/// Removes what is abandoned or superseded in a part of an account.
+/// Removes what is abandoned or superseded in a part of an account, and what says that somebody went: below it
+/// there is nothing any more. What can be undone supersedes nothing.
 macro_rules! sweep {
     ($part:literal) => {
         concat!(
             "WITH ranked AS (SELECT recipients.id, recipients.generation, coalesce(imports.state, 1) AS state, \
-              coalesce(imports.rank, 0) AS rank, max(coalesce(imports.rank, 0)) \
-              FILTER (WHERE coalesce(imports.state, 1) = 1) OVER (PARTITION BY recipients.id) AS best \
+              coalesce(imports.rank, 0) AS rank, undo_until, octet_length(recipients.body) AS octets, \
+              max(coalesce(imports.rank, 0)) \
+              FILTER (WHERE coalesce(imports.state, 1) = 1 AND undo_until IS NULL) OVER (PARTITION BY recipients.id) AS best \
               FROM recipients LEFT JOIN imports ON imports.generation = recipients.generation \
               WHERE recipients.account = $1 AND recipients.id > $2 ",
             $part,
             "), gone AS (DELETE FROM recipients USING ranked \
               WHERE recipients.account = $1 AND recipients.id = ranked.id \
               AND recipients.generation = ranked.generation \
-              AND (ranked.state = 2 OR ranked.state = 1 AND ranked.rank < ranked.best) \
+              AND (ranked.state = 2 OR ranked.state = 1 AND (ranked.rank < ranked.best \
+               OR ranked.octets = 0 AND ranked.undo_until IS NULL)) \
               RETURNING recipients.id, recipients.generation, recipients.groups) \
              DELETE FROM memberships USING (SELECT id, generation, unnest(groups) AS grp FROM gone) AS gone \
               WHERE memberships.account = $1 AND memberships.grp = gone.grp AND memberships.id = gone.id \

@@ -398,10 +398,9 @@ fn cell(value: ValueRef<'_>, column: &Column) -> Result<Cell, StoreError> {
         }
         Type::TEXT_ARRAY if (&**table, &**name) == ("recipients", "groups") => {
             let body = octets(value)?.ok_or_else(unfit)?;
-            let mut groups = Recipient::decode(&body)?.groups;
-            groups.sort_unstable();
-            groups.dedup();
-            Box::new(groups)
+            // Where an import takes somebody away, nobody is named.
+            let names = |body: &[u8]| Ok::<_, StoreError>(crate::search::names(&Recipient::decode(body)?));
+            Box::new(if body.is_empty() { Vec::new() } else { names(&body)? })
         }
         _ => return Err(unfit()),
     })

@@ -1,6 +1,7 @@
+use super::approvals;
 use super::{JobStep, Lane, Sqlite, Tx, account_no, as_i64, as_limit, as_u64, roster};
-use crate::alerts::{KEY_KEPT_S, OLD_KEYS_REMOVED, class, state_named, to_json};
-use crate::{Accepted, Act, Alerts, IdempotencyKey, StoreError};
+use crate::alerts::{KEY_KEPT_S, OLD_KEYS_REMOVED, approval_of, class, state_named, to_json};
+use crate::{Accepted, Act, Alerts, ApprovalChange, IdempotencyKey, SeenAlert, StoreError};
 use futures_util::future::BoxFuture;
 use records::{Alert, AlertId, AlertNo, AlertState, EndpointNo, Mode, Origin, RosterBlock, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
@@ -8,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 /// Columns of an alert, in the order `alert` reads them.
 const COLUMNS: &str = "alerts.no, alerts.id, (SELECT accounts.id FROM accounts WHERE accounts.no = alerts.account), \
-     token, created, state, version, request, origin, note";
+     token, created, state, version, request, origin, note, approval";
 
 impl Alerts for Sqlite {
     fn accept_alert<'a>(
@@ -149,6 +150,31 @@ impl Alerts for Sqlite {
         })
     }
 
+    fn change_approval(
+        &self,
+        no: AlertNo,
+        seen: SeenAlert,
+        changed: ApprovalChange,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<bool, StoreError>> {
+        Box::pin(async move {
+            let approval = to_json(&changed.approval)?;
+            self.write(move |tx| approvals::change(tx, no, seen, &changed, &approval, now)).await
+        })
+    }
+
+    fn alerts_awaiting_approval<'a>(
+        &'a self,
+        account: Option<&'a str>,
+        after: AlertNo,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Alert>, StoreError>> {
+        let account = account.map(str::to_owned);
+        Box::pin(
+            self.read(move |connection| approvals::awaiting(connection, account.as_deref(), after, limit)),
+        )
+    }
+
     fn put_roster(
         &self,
         no: AlertNo,
@@ -280,12 +306,13 @@ fn accept(
     let intake_from = match alert.origin {
         Origin::Standing { intake_from } => Some(intake_from),
         // No message is in it; lists leave it out as they do message streams.
-        Origin::Reply => Some(0),
-        Origin::Api | Origin::Cap(_) => None,
+        _ => alert.origin.is_internal().then_some(0),
     };
+    let approval = alert.approval.as_ref().map(to_json).transpose()?;
     tx.prepare_cached(
         "INSERT INTO alerts (id, account, token, created, state, version, note, final_at, asks_until, request, \
-         origin, class, intake_from) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+         origin, class, intake_from, approval, approval_revision) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
     )?
     .execute((
         alert.id.0.as_bytes(),
@@ -301,6 +328,8 @@ fn accept(
         origin,
         alert.is_stream().then(|| class(alert.request.mode, alert.request.priority.into())),
         intake_from.map(as_i64),
+        approval,
+        SeenAlert::of(alert).revision,
     ))?;
     let no = tx.last_insert_rowid();
     if let Some(key) = key {
@@ -420,5 +449,6 @@ fn alert(row: &Row<'_>) -> Result<Alert, StoreError> {
         request: serde_json::from_str(&request).map_err(|error| damaged(error.to_string()))?,
         origin: serde_json::from_str(&origin).map_err(|error| damaged(error.to_string()))?,
         note: row.get(9)?,
+        approval: approval_of(row.get::<_, Option<String>>(10)?.as_deref()).map_err(damaged)?,
     })
 }

@@ -122,7 +122,7 @@ impl Documents for Sqlite {
     }
 }
 
-fn put(
+pub(super) fn put(
     tx: &Tx<'_>,
     account: &str,
     kind: DocumentKind,

@@ -1,6 +1,6 @@
 //! Brings a database to this program's form.
 
-use super::attributes;
+use super::{attributes, recipients};
 use crate::StoreError;
 use rusqlite::Connection;
 
@@ -18,9 +18,14 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0010_quiet_spans.sql"),
     include_str!("../../migrations/sqlite/0011_cap_identity.sql"),
     include_str!("../../migrations/sqlite/0012_people_who_sign_in.sql"),
+    include_str!("../../migrations/sqlite/0013_approval.sql"),
+    include_str!("../../migrations/sqlite/0014_import_jobs.sql"),
+    SEARCH_TERMS,
 ];
 /// Its table is filled from the people there are.
 const ATTRIBUTES: &str = include_str!("../../migrations/sqlite/0008_attributes.sql");
+/// So are memberships, with the terms by which people are found.
+const SEARCH_TERMS: &str = include_str!("../../migrations/sqlite/0015_search_terms.sql");
 /// Marks a database file as ours: "cmpl".
 const APPLICATION_ID: i64 = 0x636d_706c;
 
@@ -55,6 +60,9 @@ fn step(connection: &Connection, number: i64, sql: &str) -> Result<(), StoreErro
     connection.execute_batch(&format!("BEGIN IMMEDIATE;\n{sql}"))?;
     if sql == ATTRIBUTES {
         attributes::fill(connection)?;
+    }
+    if sql == SEARCH_TERMS {
+        recipients::fill_terms(connection)?;
     }
     connection.execute_batch(&format!(
         "PRAGMA application_id = {APPLICATION_ID};\nPRAGMA user_version = {number};\nCOMMIT;"

@@ -1,6 +1,7 @@
 //! The store in one SQLite file.
 
 mod alerts;
+mod approvals;
 mod attachments;
 mod attributes;
 mod audit;
@@ -8,6 +9,7 @@ mod cap_messages;
 mod deliveries;
 mod documents;
 mod groups;
+mod import_jobs;
 mod leases;
 mod migrate;
 mod observers;

@@ -164,13 +164,15 @@ fn erase(tx: &Tx<'_>, account: &str, id: &str) -> Result<ErasedRecord, StoreErro
     let rows =
         select.query_map((account, id), |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?)))?;
     for (generation, body) in rows.collect::<Result<Vec<_>, _>>()? {
-        // Of an import that is being staged: it will be published later than this.
-        if visible.rank(generation).is_none() {
+        // Of an import that is being staged: it will be published later than this. One that is held may wait
+        // for days: it forgets the person too.
+        if visible.rank(generation).is_none() && !visible.is_held(generation) {
             continue;
         }
-        let version = Recipient::decode(&body)?;
-        recipients::remove(tx, account, id, generation, &version.groups)?;
-        erased.add(version.devices);
+        recipients::remove(tx, account, id, &recipients::StoredVersion::read(generation, &body)?)?;
+        if !body.is_empty() {
+            erased.add(Recipient::decode(&body)?.devices);
+        }
     }
     erased.groups = leave_groups(tx, account, id)?;
     Ok(erased)

@@ -1,9 +1,10 @@
 use super::visible::{self, Visible, walk};
 use super::{Sqlite, Tx, account_no, as_limit, as_u64, attributes, staging};
 use crate::attributes::FoundAttributes;
-use crate::{ImportNo, Recipients, StoreError};
+use crate::{ImportNo, Recipients, StoreError, search};
 use futures_util::future::BoxFuture;
 use records::{Recipient, Timestamp};
+use rusqlite::Connection;
 
 /// A put of more rows (recipients, and groups they name) goes the way of an import, so that an alert need not
 /// wait for it.
@@ -252,13 +253,14 @@ impl Recipients for Sqlite {
 /// A recipient as stored.
 pub(super) struct RecipientRow {
     pub(super) id: String,
-    pub(super) groups: Vec<String>,
+    /// Groups and search terms that are to be written with it.
+    pub(super) names: Vec<String>,
     pub(super) body: Vec<u8>,
 }
 
 impl RecipientRow {
     pub(super) fn of(recipient: &Recipient) -> RecipientRow {
-        RecipientRow { id: recipient.id.clone(), groups: recipient.groups.clone(), body: recipient.encode() }
+        RecipientRow { id: recipient.id.clone(), names: search::names(recipient), body: recipient.encode() }
     }
 }
 
@@ -293,12 +295,12 @@ pub(super) fn insert(
         "INSERT INTO recipients (account, id, generation, version, body) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?
     .execute((account, &row.id, generation, version, &row.body))?;
-    row.groups.iter().try_for_each(|group| insert_membership(tx, account, generation, group, &row.id))
+    row.names.iter().try_for_each(|name| insert_membership(tx, account, generation, name, &row.id))
 }
 
-/// Notes that a version of a recipient names a group; once if it names it twice.
+/// Notes that a version of a recipient names a group or has a search term; once if it does so twice.
 pub(super) fn insert_membership(
-    tx: &Tx<'_>,
+    tx: &Connection,
     account: i64,
     generation: i64,
     group: &str,
@@ -315,43 +317,55 @@ pub(super) fn insert_membership(
 /// published later than this.
 fn remove_visible(tx: &Tx<'_>, visible: &Visible, account: i64, id: &str) -> Result<bool, StoreError> {
     let mut removed = false;
-    for (generation, groups) in versions(tx, account, id)? {
-        if visible.rank(generation).is_some() {
-            remove(tx, account, id, generation, &groups)?;
+    for version in versions(tx, account, id)? {
+        if visible.rank(version.generation).is_some() {
+            remove(tx, account, id, &version)?;
             removed = true;
         }
     }
     Ok(removed)
 }
 
-/// All versions of an id, with the groups they name.
-pub(super) fn versions(tx: &Tx<'_>, account: i64, id: &str) -> Result<Vec<(i64, Vec<String>)>, StoreError> {
+/// A version of a recipient, as far as it is needed to remove it.
+pub(super) struct StoredVersion {
+    pub(super) generation: i64,
+    /// Groups and search terms.
+    names: Vec<String>,
+    /// It says that its import takes the person away.
+    pub(super) is_gone: bool,
+}
+
+impl StoredVersion {
+    pub(super) fn read(generation: i64, body: &[u8]) -> Result<StoredVersion, StoreError> {
+        let is_gone = body.is_empty();
+        let names = if is_gone { Vec::new() } else { search::names(&Recipient::decode(body)?) };
+        Ok(StoredVersion { generation, names, is_gone })
+    }
+}
+
+/// All versions of an id.
+pub(super) fn versions(tx: &Tx<'_>, account: i64, id: &str) -> Result<Vec<StoredVersion>, StoreError> {
     let mut select =
         tx.prepare_cached("SELECT generation, body FROM recipients WHERE account = ?1 AND id = ?2")?;
     let mut rows = select.query((account, id))?;
     let mut versions = Vec::new();
     while let Some(row) = rows.next()? {
-        versions.push((row.get(0)?, Recipient::decode(visible::blob(row, 1)?)?.groups));
+        versions.push(StoredVersion::read(row.get(0)?, visible::blob(row, 1)?)?);
     }
     Ok(versions)
 }
 
 /// Removes one version.
-pub(super) fn remove(
-    tx: &Tx<'_>,
-    account: i64,
-    id: &str,
-    generation: i64,
-    groups: &[String],
-) -> Result<(), StoreError> {
+pub(super) fn remove(tx: &Tx<'_>, account: i64, id: &str, version: &StoredVersion) -> Result<(), StoreError> {
+    let StoredVersion { generation, names, .. } = version;
     tx.prepare_cached("DELETE FROM recipients WHERE account = ?1 AND id = ?2 AND generation = ?3")?
         .execute((account, id, generation))?;
-    if !groups.is_empty() {
+    if !names.is_empty() {
         let mut delete = tx.prepare_cached(
             "DELETE FROM memberships WHERE account = ?1 AND grp = ?2 AND id = ?3 AND generation = ?4",
         )?;
-        for group in groups {
-            delete.execute((account, group, id, generation))?;
+        for name in names {
+            delete.execute((account, name, id, generation))?;
         }
     }
     Ok(())
@@ -392,6 +406,46 @@ pub(super) fn members(
         if visible.is_plain() || visible::winner(connection, visible, account, id)? == Some(row.get(1)?) {
             ids.push(id.to_owned());
             found += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Ids of people of whom a search term begins so; of the first `limit` terms.
+pub(super) fn by_term(
+    connection: &Connection,
+    account: i64,
+    prefix: &str,
+    limit: usize,
+) -> Result<Vec<String>, StoreError> {
+    let visible = visible::load(connection, account)?;
+    let (from, until) = search::range(prefix);
+    let mut select = connection.prepare_cached(
+        "SELECT id, generation FROM memberships WHERE account = ?1 AND grp >= ?2 AND grp < ?3 \
+         ORDER BY grp, id LIMIT ?4",
+    )?;
+    let mut rows = select.query((account, from, until, as_limit(limit)))?;
+    let mut ids = Vec::new();
+    while let Some(row) = rows.next()? {
+        let id = visible::text(row, 0)?;
+        if visible.is_plain() || visible::winner(connection, &visible, account, id)? == Some(row.get(1)?) {
+            ids.push(id.to_owned());
+        }
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ids)
+}
+
+/// Writes the search terms of all who are there, of whatever version, in the transaction of the migration.
+pub(super) fn fill_terms(connection: &Connection) -> Result<(), StoreError> {
+    let mut select = connection.prepare("SELECT account, id, generation, body FROM recipients")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let (account, generation): (i64, i64) = (row.get(0)?, row.get(2)?);
+        let id = visible::text(row, 1)?;
+        for term in search::terms(&Recipient::decode(visible::blob(row, 3)?)?) {
+            insert_membership(connection, account, generation, &term, id)?;
         }
     }
     Ok(())

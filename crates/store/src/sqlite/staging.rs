@@ -3,15 +3,19 @@
 //! Rows come in the order of somebody's file. Written as they come, each would touch a page of its own
 //! (measured: a million in no order made 9.6 GB of log and took three minutes); in key order a page is
 //! written about once. So staged rows wait in a spool; publishing first writes them, unseen, in key order,
-//! then the memberships in theirs, and then flips one row.
+//! then the memberships in theirs, and then flips one row. An import that is looked at first is prepared: the
+//! same, without the flip ([`super::import_jobs`]).
 
+use super::readers::Readers;
 use super::recipients::{RecipientRow, insert};
-use super::visible::{ABANDONED, PUBLISHED, STAGING};
+use super::visible::{self, ABANDONED, PUBLISHED, STAGING};
 use super::{JobStep, Lane, Sqlite, Tx, WriterQueue, as_i64, as_u64, leases};
 use crate::attributes::FoundAttributes;
+use crate::import_jobs::{AbsentPeople, ImportCounts};
+use crate::import_merge::{ImportMerge, PAGE_ROWS};
 use crate::spool::{Merge, Spool};
 use crate::staged::not_staged;
-use crate::{Fence, ImportNo, Recipients, StoreError};
+use crate::{Fence, ImportNo, Recipients, StoreError, search};
 use records::{Recipient, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
 use std::path::PathBuf;
@@ -81,6 +85,48 @@ pub(super) async fn publish(store: &Sqlite, import: ImportNo) -> Result<(u64, u6
     published
 }
 
+/// Writes it all but the flip. If it fails, the import is given up.
+pub(super) async fn prepare(
+    store: &Sqlite,
+    import: ImportNo,
+    absent: Option<AbsentPeople>,
+) -> Result<ImportCounts, StoreError> {
+    let staged = store.staging.find(import)?;
+    let (queue, memberships) = (Arc::clone(&store.queue), store.staging.file(import, "groups"));
+    let (readers, sweep, fence) = (Arc::clone(&store.readers), Arc::clone(&store.sweep), store.fence.clone());
+    let prepared = off_thread(move || {
+        let spool = staged.take(import)?;
+        let writing = Writing { queue: &queue, fence, import, written: &staged.written };
+        let prepared = writing.prepare(&readers, spool, memberships, absent);
+        if prepared.is_err() {
+            // Unseen either way; if this fails too, the next start sweeps it up.
+            let _ = queue.submit_here(Lane::Now, move |tx| give_up(tx, import).map(JobStep::Done));
+            sweep.wake();
+        }
+        prepared
+    });
+    let prepared = prepared.await;
+    if prepared.is_err() {
+        store.staging.remove(import);
+    }
+    prepared
+}
+
+/// People of the account of an import, in the order of their ids.
+fn people_after(readers: &Readers, import: ImportNo, after: &str) -> Result<Vec<Recipient>, StoreError> {
+    readers.here(|connection| {
+        let account: i64 = connection
+            .prepare_cached("SELECT account FROM imports WHERE generation = ?1")?
+            .query_row([as_i64(import.0)], |row| row.get(0))?;
+        let mut page = Vec::with_capacity(PAGE_ROWS);
+        visible::walk(connection, account, after, &mut |found| {
+            page.push(Recipient::decode(found.body)?);
+            Ok(page.len() < PAGE_ROWS)
+        })?;
+        Ok(page)
+    })
+}
+
 pub(super) async fn abandon(store: &Sqlite, import: ImportNo) -> Result<(), StoreError> {
     store.write(move |tx| give_up(tx, import)).await?;
     store.staging.remove(import);
@@ -105,6 +151,9 @@ pub(super) async fn put_many(
     Ok(vec![version; count])
 }
 
+/// Gives the rows of an import in the order of ids: id and body.
+type NextRow<'a> = &'a mut dyn FnMut() -> Result<Option<(Vec<u8>, Vec<u8>)>, StoreError>;
+
 /// What writes an import, on a thread that may wait for the writer.
 struct Writing<'a> {
     queue: &'a WriterQueue,
@@ -116,20 +165,37 @@ struct Writing<'a> {
 impl Writing<'_> {
     fn publish(&self, spool: Spool, memberships: PathBuf) -> Result<(u64, u64), StoreError> {
         let mut memberships = Spool::new(memberships);
-        let rows = self.recipients(spool.merge()?, &mut memberships)?;
+        let mut merge = spool.merge()?;
+        let rows = self.recipients(&mut || merge.next(), &mut memberships)?;
         self.memberships(memberships.merge()?)?;
         let import = self.import;
         let flip = leases::behind(self.fence.clone(), move |tx| flip(tx, import, rows).map(JobStep::Done));
         self.queue.submit_here(Lane::Now, flip)
     }
 
-    /// Writes the recipients in slices, and spools the groups they name. How many they were.
-    fn recipients(&self, mut merge: Merge, memberships: &mut Spool) -> Result<u64, StoreError> {
+    fn prepare(
+        &self,
+        readers: &Readers,
+        spool: Spool,
+        memberships: PathBuf,
+        absent: Option<AbsentPeople>,
+    ) -> Result<ImportCounts, StoreError> {
+        let mut memberships = Spool::new(memberships);
+        let page = Box::new(|after: &str| people_after(readers, self.import, after));
+        let mut merge = ImportMerge::new(spool.merge()?, page, absent)?;
+        self.recipients(&mut || merge.next(), &mut memberships)?;
+        self.memberships(memberships.merge()?)?;
+        Ok(merge.counts())
+    }
+
+    /// Writes the recipients in slices, and spools the groups they name and their search terms. How many they
+    /// were.
+    fn recipients(&self, next: NextRow<'_>, memberships: &mut Spool) -> Result<u64, StoreError> {
         let mut rows: Vec<RecipientRow> = Vec::with_capacity(SLICE_ROWS_MAX);
         let mut attributes = FoundAttributes::default();
         let mut count = 0;
         loop {
-            let next = merge.next()?;
+            let next = next()?;
             if rows.len() == SLICE_ROWS_MAX || next.is_none() {
                 count += rows.len();
                 self.slice(std::mem::take(&mut rows), |tx, account, generation, version, row| {
@@ -140,14 +206,16 @@ impl Writing<'_> {
                 self.attributes(attributes.drain())?;
                 return Ok(count as u64);
             };
-            let person = Recipient::decode(&body)?;
-            if attributes.take(&person) {
-                self.attributes(attributes.drain())?;
+            if !body.is_empty() {
+                let person = Recipient::decode(&body)?;
+                if attributes.take(&person) {
+                    self.attributes(attributes.drain())?;
+                }
+                for name in search::names(&person) {
+                    memberships.push(&[name.as_bytes(), &[KEY_SEPARATOR], &id].concat(), &[])?;
+                }
             }
-            for group in person.groups {
-                memberships.push(&[group.as_bytes(), &[KEY_SEPARATOR], &id].concat(), &[])?;
-            }
-            rows.push(RecipientRow { id: text(id)?, groups: Vec::new(), body });
+            rows.push(RecipientRow { id: text(id)?, names: Vec::new(), body });
         }
     }
 

@@ -139,7 +139,8 @@ fn sweep_account(
     })
 }
 
-/// The ids after `after` that have more than one version or an abandoned one, and where to look next.
+/// The ids after `after` that have more than one version, an abandoned one or one that takes somebody away, and
+/// where to look next.
 fn look(
     connection: &Connection,
     account: i64,
@@ -147,7 +148,7 @@ fn look(
 ) -> Result<(Vec<String>, Option<String>), StoreError> {
     let visible = visible::load(connection, account)?;
     let mut select = connection.prepare_cached(
-        "SELECT id, generation FROM recipients WHERE account = ?1 AND id > ?2 ORDER BY id, generation",
+        "SELECT id, generation, length(body) = 0 FROM recipients WHERE account = ?1 AND id > ?2 ORDER BY id, generation",
     )?;
     let mut rows = select.query((account, after))?;
     let mut ids: Vec<String> = Vec::new();
@@ -163,7 +164,8 @@ fn look(
             at = Some(id.to_owned());
         }
         seen += 1;
-        if (again || visible.is_abandoned(row.get(1)?)) && ids.last().map(String::as_str) != Some(id) {
+        let is_odd = again || visible.is_abandoned(row.get(1)?) || row.get(2)?;
+        if is_odd && ids.last().map(String::as_str) != Some(id) {
             ids.push(id.to_owned());
         }
     }
@@ -188,11 +190,14 @@ fn sweep_ids(queue: &WriterQueue, account: i64, ids: Vec<String>) -> Result<(), 
 
 fn sweep_id(tx: &Tx<'_>, visible: &Visible, account: i64, id: &str) -> Result<(), StoreError> {
     let versions = versions(tx, account, id)?;
-    let best = versions.iter().filter_map(|(generation, _)| visible.rank(*generation)).max();
-    for (generation, groups) in &versions {
-        let superseded = visible.rank(*generation).is_some_and(|rank| Some(rank) < best);
-        if superseded || visible.is_abandoned(*generation) {
-            remove(tx, account, id, *generation, groups)?;
+    let best = versions.iter().filter_map(|version| visible.settled_rank(version.generation)).max();
+    for version in &versions {
+        let rank = visible.rank(version.generation);
+        let superseded = rank.is_some_and(|rank| Some(rank) < best);
+        // Below it there is nothing any more that it would have to hide.
+        let is_over = version.is_gone && visible.settled_rank(version.generation).is_some();
+        if superseded || is_over || visible.is_abandoned(version.generation) {
+            remove(tx, account, id, version)?;
         }
     }
     Ok(())

@@ -1,14 +1,19 @@
 //! Visibility of a recipient's versions: see [`crate::visible`].
 
 use crate::StoreError;
-pub(super) use crate::visible::{ABANDONED, PUBLISHED, STAGING, Visible};
+use crate::visible::ListedImport;
+pub(super) use crate::visible::{ABANDONED, HELD, PUBLISHED, STAGING, Visible};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 /// What must be known of an account's imports.
 pub(super) fn load(connection: &Connection, account: i64) -> Result<Visible, StoreError> {
-    let mut listed =
-        connection.prepare_cached("SELECT generation, state, rank FROM imports WHERE account = ?1")?;
-    let rows = listed.query_map([account], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let mut listed = connection.prepare_cached(
+        "SELECT generation, state, rank, undo_until IS NOT NULL FROM imports WHERE account = ?1",
+    )?;
+    let rows = listed.query_map([account], |row| {
+        let (generation, state, rank) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(ListedImport { generation, state, rank, is_undoable: row.get(3)? })
+    })?;
     Ok(Visible::new(rows.collect::<Result<_, _>>()?))
 }
 
@@ -68,7 +73,9 @@ pub(super) fn find(
     let mut select = connection.prepare_cached(
         "SELECT version, body FROM recipients WHERE account = ?1 AND id = ?2 AND generation = ?3",
     )?;
-    Ok(select.query_row((account, id, generation), |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+    let found: Option<(i64, Vec<u8>)> =
+        select.query_row((account, id, generation), |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    Ok(found.filter(|(_, body)| !body.is_empty()))
 }
 
 /// The version of this id that is seen.
@@ -117,6 +124,9 @@ impl Best {
         each: &mut dyn FnMut(FoundVersion<'_>) -> Result<bool, StoreError>,
     ) -> Result<bool, StoreError> {
         self.rank = None;
+        if self.body.is_empty() {
+            return Ok(true); // an import took this person away
+        }
         each(FoundVersion { id: &self.id, version: self.version, body: &self.body })
     }
 }

@@ -1,28 +1,34 @@
 //! Alerts: submitted, forecast, read, steered, observed, answered.
 //!
-//! `POST`, `GET /api/v1/alerts` · `POST /api/v1/alerts:forecast` · `GET`, `POST /api/v1/alerts/{id}` and its
-//! verbs · `…/{id}/deliveries` · `…/{id}/report` · `…/{id}/events` · `…/{id}/observers` · `POST
-//! /api/v1/answers`. A body is read by [`body`] and [`texts`], shown by [`view`], followed by [`events`].
+//! `POST`, `GET /api/v1/alerts` · `POST /api/v1/alerts:forecast`, `/api/v1/alerts:check` · `GET`, `POST
+//! /api/v1/alerts/{id}` and its verbs · `…/{id}/deliveries` · `…/{id}/report` · `…/{id}/events` ·
+//! `…/{id}/observers` · `POST /api/v1/answers`. A body is read by [`body`], [`texts`] and [`xml`], shown by
+//! [`view`], followed by [`events`], and looked at by [`warnings`].
 
 pub(crate) mod body;
+mod check;
 mod event_position;
 pub(crate) mod events;
 #[cfg(test)]
 mod tests;
 pub(crate) mod texts;
 pub(crate) mod view;
+pub(crate) mod warnings;
+mod xml;
 
 use self::body::callback;
 use self::events::EventStreams;
 use crate::http::app::App;
+use crate::http::approvals::{self, deciders};
 use crate::http::attachments;
 use crate::http::auth::Caller;
 use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
-use crate::http::request::body::off_thread;
+use crate::http::request::body::{media_type, off_thread};
 use crate::http::request::fields::{Object, nearest};
 use crate::http::request::json::JsonNode;
 use crate::http::request::negotiation::negotiate;
-use crate::http::request::query::{Captured, Query, cursor};
+use crate::http::request::query::{Captured, Query, cursor, etag};
+use crate::http::scope;
 use arc_swap::ArcSwap;
 use axum::body::Body;
 use axum::extract::State;
@@ -31,14 +37,18 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
-use engine::{DeliveryView, Draft, Engine, EngineError, Steer, Submitted};
+use engine::{DeliveryView, Draft, EngineError, Steer, Submitted};
 use futures_util::stream;
 use net::{OutboundPolicy, OutboundRefusal};
-use records::{Alert, AlertId, AlertNo, AlertRequest, CallbackRequest, DeliveryState, EndpointNo, Origin};
+use records::{
+    Alert, AlertId, AlertNo, AlertRequest, ApprovalPerson, CallbackRequest, DeliveryState, EndpointNo,
+    Origin, Timestamp,
+};
 use serde_json::{Value, json};
 use std::io;
 use std::sync::Arc;
 use store::{Act, IdempotencyKey, KeyOwner};
+use tokio::sync::Notify;
 
 /// Octets of an Idempotency-Key.
 const KEY_OCTETS_MAX: usize = 255;
@@ -53,11 +63,10 @@ const CSV_SLICE: usize = 512;
 /// Says that the same request came before and was not carried out again.
 pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-pub(crate) const STEER: [(&str, Steer); 5] = [
+pub(crate) const STEER: [(&str, Steer); 4] = [
     ("cancel", Steer::Cancel),
     ("pause", Steer::Pause),
     ("resume", Steer::Resume),
-    ("approve", Steer::Approve),
     ("retry-failed", Steer::RetryFailed),
 ];
 /// What handlers of alerts share.
@@ -65,12 +74,15 @@ pub(crate) struct AlertState {
     pub event_streams: EventStreams,
     /// Judges callbacks.
     pub outbound: Arc<ArcSwap<OutboundPolicy>>,
+    /// Somebody has to be told of an approval at once.
+    pub approvals_wake: Arc<Notify>,
 }
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/api/v1/alerts", post(submit).get(list))
         .route("/api/v1/alerts:forecast", post(forecast))
+        .route("/api/v1/alerts:check", post(check::check))
         .route("/api/v1/alerts/{id}", get(show).post(steer))
         .route("/api/v1/alerts/{id}/deliveries", get(deliveries))
         .route("/api/v1/alerts/{id}/report", get(report))
@@ -89,20 +101,44 @@ async fn submit(
 ) -> HttpResult<Response> {
     let query = Query::read(&uri, &["mode"])?;
     let wait_solved = query.word("mode", &[("async", false), ("sync", true)])?;
-    let node = app.json(&headers, body).await?;
+    let node = request_tree(&app, &headers, body).await?;
     let key = idempotency_key(&headers, || node.canonical())?;
-    let request = parse(&app, &caller, node).await?;
+    let request = read_request(&app, &caller, node, app.now()).await?;
+    let (origin, authors) = (deciders::origin(&caller), deciders::authors(&caller));
+    let how = Acceptance { origin, authors, key, wait_solved, detail: String::new() };
+    let submitted = accept(&app, &caller, request, how).await?;
+    Ok(submitted_response(&submitted, wait_solved, json!(submitted.problems)))
+}
+
+/// How an alert of a caller is accepted.
+pub(crate) struct Acceptance {
+    pub origin: Origin,
+    /// Who wrote it, of the people who signed in; who submits it first.
+    pub authors: Vec<ApprovalPerson>,
+    pub key: Option<IdempotencyKey>,
+    pub wait_solved: bool,
+    /// Of the entry in the audit trail.
+    pub detail: String,
+}
+
+/// Accepts the alert of a caller: requests to submit one, drafts and schedules all end here.
+pub(crate) async fn accept(
+    app: &App,
+    caller: &Caller,
+    request: AlertRequest,
+    how: Acceptance,
+) -> HttpResult<Submitted> {
     let draft = Draft {
         account: caller.account().to_owned(),
         token: caller.token.id.clone(),
+        authors: how.authors,
         request,
-        origin: Origin::Api,
-        key,
-        wait_solved,
-        note: Some(app.act(&caller, "alert.submit", "", "")),
+        origin: how.origin,
+        key: how.key,
+        wait_solved: how.wait_solved,
+        note: Some(app.act(caller, "alert.submit", "", &how.detail)),
     };
-    let submitted = app.engine.submit(draft).await?;
-    Ok(submitted_response(&submitted, wait_solved, json!(submitted.problems)))
+    Ok(app.engine.submit(draft).await?)
 }
 
 /// The answer to an alert that was accepted.
@@ -135,10 +171,34 @@ pub(crate) fn idempotency_key(
     Ok(Some(IdempotencyKey { key: key.to_owned(), body_hash, of: KeyOwner::Token }))
 }
 
-async fn parse(app: &App, caller: &Caller, node: JsonNode) -> HttpResult<AlertRequest> {
-    let (now, defaults) = (app.now(), app.defaults.load_full());
-    let size = if let JsonNode::Object(members) = &node { entries(members) } else { 0 };
-    let request = off_thread(size * 100, move || body::parse(node, now, &defaults)).await??;
+/// A request's tree, of JSON or of XML.
+async fn request_tree(app: &App, headers: &HeaderMap, body: Body) -> HttpResult<JsonNode> {
+    if media_type(headers, &["application/json", "application/xml", "text/xml"])? == "application/json" {
+        return app.json(headers, body).await;
+    }
+    let octets = app.bodies.whole(headers, body, xml::XML_OCTETS_MAX).await?;
+    off_thread(octets.len(), move || xml::tree(&octets)).await?
+}
+
+/// Reads a request as of this time, with all that a door can check of it.
+pub(crate) async fn read_request(
+    app: &App,
+    caller: &Caller,
+    node: JsonNode,
+    now: Timestamp,
+) -> HttpResult<AlertRequest> {
+    let defaults = app.defaults.load_full();
+    let (size, has_mode) = match &node {
+        JsonNode::Object(members) => (entries(members), members.iter().any(|(name, _)| name == "mode")),
+        _ => (0, false),
+    };
+    let mut request = off_thread(size * 100, move || body::parse(node, now, &defaults)).await??;
+    if let Some(user) = &caller.user {
+        // Without a mode it is of the space that the page is of.
+        request.mode = if has_mode { request.mode } else { user.space };
+        user.check_space(request.mode)?;
+        scope::check(app, caller, &request).await?;
+    }
     judge_callback(app, request.callback.as_ref(), "callback.url")?;
     attachments::check(app, caller, request).await
 }
@@ -168,9 +228,13 @@ async fn forecast(
     body: Body,
 ) -> HttpResult<Response> {
     Query::read(&uri, &[])?;
-    let node = app.json(&headers, body).await?;
-    let request = parse(&app, &caller, node).await?;
-    Ok(Json(app.engine.forecast(caller.account(), request).await?).into_response())
+    let node = request_tree(&app, &headers, body).await?;
+    let request = read_request(&app, &caller, node, app.now()).await?;
+    let forecast = app.engine.forecast(caller.account(), request.clone()).await?;
+    let warnings = warnings::of_forecast(&request, &forecast, app.now());
+    let mut view = json!(forecast);
+    view["warnings"] = warnings::view(&warnings);
+    Ok(Json(view).into_response())
 }
 
 async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> HttpResult<Json<Value>> {
@@ -196,7 +260,8 @@ pub(crate) async fn page(
         let (ended, last) = (slice.len() < limit, slice.last().map(|alert| alert.no));
         seen += slice.len();
         for alert in slice {
-            if !caller.only_own() || alert.token == caller.token.id {
+            let is_own = !caller.only_own() || alert.token == caller.token.id;
+            if is_own && scope::has(app, caller, &alert).await? {
                 let no = alert.no;
                 alerts.push(alert);
                 if alerts.len() == limit {
@@ -214,9 +279,9 @@ pub(crate) async fn page(
     }
 }
 
-async fn show(State(app): State<App>, caller: Caller, Captured(id): Captured) -> HttpResult<Json<Value>> {
+async fn show(State(app): State<App>, caller: Caller, Captured(id): Captured) -> HttpResult<Response> {
     let alert = seen(&app, &caller, alert_id(&id)?).await?;
-    Ok(Json(view::alert(&alert)))
+    Ok(([etag(u64::from(alert.version))], Json(view::alert(&alert))).into_response())
 }
 
 /// An alert's id in a path; anything else is not found.
@@ -231,12 +296,13 @@ pub(crate) async fn seen(app: &App, caller: &Caller, id: AlertId) -> HttpResult<
         // In the words for an alert that is not there.
         return Err(EngineError::NotFound.into());
     }
+    scope::check_alert(app, caller, &alert).await?;
     Ok(alert)
 }
 
 /// Like [`seen`], for a handler that calls the engine next: the engine checks the account itself.
 pub(crate) async fn check_own(app: &App, caller: &Caller, id: AlertId) -> HttpResult<()> {
-    if caller.only_own() {
+    if caller.only_own() || caller.user.is_some() {
         seen(app, caller, id).await?;
     }
     Ok(())
@@ -324,13 +390,19 @@ async fn steer(
     State(app): State<App>,
     caller: Option<axum::Extension<Caller>>,
     Captured(id_and_verb): Captured,
-) -> HttpResult<Json<Value>> {
+    headers: HeaderMap,
+    body: Body,
+) -> HttpResult<Response> {
     let Some((id, word)) = id_and_verb.rsplit_once(':') else {
         // The check of methods has answered a POST without a verb, unless its colon is encoded.
         return Err(encoded_colon());
     };
-    let verbs = STEER.map(|(word, _)| word);
+    if approvals::VERBS.contains(&word) {
+        let Some(axum::Extension(caller)) = caller else { return Err(encoded_colon()) };
+        return approvals::decide(&app, &caller, (id, word), &headers, body).await;
+    }
     let Some((_, verb)) = STEER.iter().find(|(known, _)| *known == word) else {
+        let verbs: Vec<&str> = STEER.iter().map(|(word, _)| *word).chain(approvals::VERBS).collect();
         let word: String = word.chars().take(40).collect();
         let near = nearest(&word, &verbs).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         let detail = format!("there is no verb {word:?}; known are {}{near}", verbs.join(", "));
@@ -340,10 +412,21 @@ async fn steer(
     // encoded.
     let Some(axum::Extension(caller)) = caller else { return Err(encoded_colon()) };
     let id = alert_id(id)?;
-    app.engine.alert(caller.account(), id).await?;
+    let alert = seen(&app, &caller, id).await?;
     let act = app.act(&caller, &format!("alert.{word}"), &id.to_string(), "");
-    let alert = app.noted(act, app.engine.steer(caller.account(), id, *verb)).await?;
-    Ok(Json(view::summary(&alert)))
+    let steering = async {
+        match approvals::steering::confirmed(&app, &caller, &alert, *verb).await? {
+            Some(waits) => Ok((StatusCode::ACCEPTED, waits)),
+            None => app
+                .engine
+                .steer(caller.account(), id, *verb)
+                .await
+                .map(|alert| (StatusCode::OK, alert))
+                .map_err(HttpProblem::from),
+        }
+    };
+    let (status, alert) = app.noted(act, steering).await?;
+    Ok((status, Json(view::summary(&alert))).into_response())
 }
 
 fn encoded_colon() -> HttpProblem {
@@ -364,6 +447,7 @@ async fn add_observer(
         return Err(HttpProblem::fields(ProblemKind::InvalidFields, fields));
     };
     judge_callback(&app, Some(&request), "url")?;
+    check_own(&app, &caller, id).await?;
     let _held = app.hold(caller.account(), &format!("observers of {id}")).await;
     if app.engine.observers(caller.account(), id).await?.len() >= OBSERVERS_MAX {
         return Err(HttpProblem::new(
@@ -384,11 +468,13 @@ fn observer_view(id: u64, mut callback: Value) -> Value {
 }
 
 async fn observers(
-    State(engine): State<Engine>,
+    State(app): State<App>,
     caller: Caller,
     Captured(id): Captured,
 ) -> HttpResult<Json<Value>> {
-    let observers = engine.observers(caller.account(), alert_id(&id)?).await?;
+    let id = alert_id(&id)?;
+    check_own(&app, &caller, id).await?;
+    let observers = app.engine.observers(caller.account(), id).await?;
     let items: Vec<Value> =
         observers.iter().map(|(id, request)| observer_view(*id, view::callback(request))).collect();
     Ok(Json(json!({"items": items, "next": null})))
@@ -402,6 +488,7 @@ async fn remove_observer(
     let id = alert_id(&id)?;
     let missing = || HttpProblem::new(ProblemKind::NotFound, "no such observer");
     let number = observer.parse().map_err(|_| missing())?;
+    check_own(&app, &caller, id).await?;
     let known = app.engine.observers(caller.account(), id).await?;
     if !known.iter().any(|(known, _)| *known == number) {
         return Err(missing());
@@ -439,7 +526,7 @@ async fn answer(
     let Some((alert, who, text)) = given.filter(|_| fields.is_empty()) else {
         return Err(HttpProblem::fields(ProblemKind::InvalidFields, fields));
     };
-    app.engine.alert(caller.account(), alert).await?;
+    seen(&app, &caller, alert).await?;
     let act = Act { person: Some(who.clone()), ..app.act(&caller, "answer", &alert.to_string(), &who) };
     app.noted(act, app.engine.answer_by_address(caller.account(), alert, &who, &text)).await?;
     Ok(StatusCode::NO_CONTENT)

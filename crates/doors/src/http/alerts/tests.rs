@@ -9,6 +9,25 @@ fn fire() -> Value {
 }
 
 #[tokio::test]
+async fn an_alert_in_xml_is_submitted_and_its_mistakes_are_named_as_in_json() {
+    let server = TestServer::open().await;
+    server.people().await;
+    let sent = |xml: &'static str| {
+        let request = server.call(Method::POST, "/api/v1/alerts").header("content-type", "application/xml");
+        said(request.body(xml))
+    };
+    let (status, done) =
+        sent("<alert><text>Fire</text><audience><to>group:staff</to></audience></alert>").await;
+    assert_eq!(status, 202, "{done}");
+    let (status, problem) =
+        sent("<alert><txt>Fire</txt><audience><to>group:staff</to></audience></alert>").await;
+    assert_eq!(status, 422);
+    assert!(reason(&problem, "txt").contains("did you mean \"text\""), "{problem}");
+    assert_eq!(sent("<alert><text>Fire").await.0, 400);
+    server.close().await;
+}
+
+#[tokio::test]
 async fn an_alert_is_accepted_solved_shown_and_listed() {
     let server = TestServer::open().await;
     server.people().await;

@@ -1,10 +1,11 @@
 //! An alert as clients read it. The request's members are those that [`crate::http::alerts::body`] reads.
 
+use crate::http::approvals;
 use crate::http::request::time_text::{duration_text, rfc3339};
 use channels::Part;
 use records::{
     Alert, AlertRequest, AreaRequest, AudienceEntry, CallbackEvent, CallbackRequest, ChannelTexts, Mode,
-    OnUnknown, Origin, OwnText, Priority, Strategy, Terminal, Texts,
+    OnUnknown, OwnText, Priority, Strategy, Terminal, Texts,
 };
 use serde_json::{Map, Value, json};
 
@@ -48,18 +49,11 @@ fn head(alert: &Alert) -> Map<String, Value> {
     out.insert("created".into(), rfc3339(alert.created).into());
     out.insert("version".into(), alert.version.into());
     out.insert("token".into(), alert.token.as_str().into());
-    out.insert("origin".into(), origin(&alert.origin).into());
+    out.insert("origin".into(), alert.origin.name().into());
     out.insert("note".into(), alert.note.as_str().into());
+    out.insert("approval".into(), approvals::view::approval(alert));
+    out.insert("ended_by".into(), approvals::view::ended_by(alert));
     out
-}
-
-fn origin(origin: &Origin) -> &'static str {
-    match origin {
-        Origin::Api => "api",
-        Origin::Cap(_) => "cap",
-        Origin::Standing { .. } => "standing",
-        Origin::Reply => "reply",
-    }
 }
 
 /// The request alone, as it could be posted again.
@@ -92,7 +86,8 @@ pub(crate) fn request(request: &AlertRequest) -> Value {
     out.insert("resources".into(), request.resources.iter().map(String::as_str).collect());
     let attachment = |one: &records::Attachment| json!({"id": one.blake3, "name": one.name, "type": one.media_type, "size": one.size});
     out.insert("attachments".into(), request.attachments.iter().map(attachment).collect());
-    if let Some(wanted) = &request.area {
+    // An entry of the audience names a named area.
+    if let Some(wanted) = request.area.as_ref().filter(|area| !area.is_empty()) {
         out.insert("area".into(), area(wanted));
     }
     Value::Object(out)

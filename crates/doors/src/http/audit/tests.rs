@@ -41,6 +41,11 @@ const CASES: &[Case] = &[
     Case { row: ("POST", "/api/v1/recipients/{id}:page-link"), path: "/api/v1/recipients/bo:page-link", headers: &[], body: "", verb: "recipient.page-link", status: 200 },
     Case { row: ("GET", "/api/v1/recipients/{id}/export"), path: "/api/v1/recipients/ann/export", headers: &[], body: "", verb: "recipient.export", status: 200 },
     Case { row: ("POST", "/api/v1/recipients:import"), path: "/api/v1/recipients:import", headers: CSV, body: "id,name\ned,Ed\n", verb: "recipients.import", status: 200 },
+    Case { row: ("POST", "/api/v1/recipients:import"), path: "/api/v1/recipients:import?dry_run=true", headers: CSV, body: "id,name\nfay,Fay\n", verb: "import.begin", status: 202 },
+    Case { row: ("POST", "/api/v1/imports/{id}:commit"), path: "/api/v1/imports/{import}:commit", headers: &[], body: "", verb: "import.commit", status: 200 },
+    Case { row: ("POST", "/api/v1/imports/{id}:undo"), path: "/api/v1/imports/{import}:undo", headers: &[], body: "", verb: "import.undo", status: 200 },
+    Case { row: ("POST", "/api/v1/imports/{id}:discard"), path: "/api/v1/imports/{other_import}:discard", headers: &[], body: "", verb: "import.discard", status: 200 },
+    Case { row: ("POST", "/api/v1/directories/{id}:run"), path: "/api/v1/directories/hr:run", headers: &[], body: "", verb: "directory.run", status: 202 },
     Case { row: ("GET", "/api/v1/recipients:export"), path: "/api/v1/recipients:export", headers: &[], body: "", verb: "recipients.export", status: 200 },
     Case { row: ("POST", "/api/v1/stops/{id}:confirm"), path: "/api/v1/stops/{stop}:confirm", headers: &[], body: "", verb: "stop.confirm", status: 204 },
     Case { row: ("POST", "/api/v1/stops/{id}:dismiss"), path: "/api/v1/stops/{noise}:dismiss", headers: &[], body: "", verb: "stop.dismiss", status: 204 },
@@ -57,10 +62,28 @@ const CASES: &[Case] = &[
     Case { row: ("POST", "/api/v1/answers"), path: "/api/v1/answers", headers: JSON, body: r#"{"alert": "{alert}", "recipient": "bo", "text": "1"}"#, verb: "answer", status: 204 },
     Case { row: ("POST", "/api/v1/alerts/{id}:pause"), path: "/api/v1/alerts/{alert}:pause", headers: &[], body: "", verb: "alert.pause", status: 200 },
     Case { row: ("POST", "/api/v1/alerts/{id}:resume"), path: "/api/v1/alerts/{alert}:resume", headers: &[], body: "", verb: "alert.resume", status: 200 },
-    Case { row: ("POST", "/api/v1/alerts/{id}:approve"), path: "/api/v1/alerts/{alert}:approve", headers: &[], body: "", verb: "alert.approve", status: 409 },
+    Case { row: ("POST", "/api/v1/alerts/{id}:send-alone"), path: "/api/v1/alerts/{alert}:send-alone", headers: JSON, body: r#"{"reason": "nobody answers"}"#, verb: "alert.send-alone", status: 403 },
     Case { row: ("POST", "/api/v1/alerts/{id}:retry-failed"), path: "/api/v1/alerts/{alert}:retry-failed", headers: &[], body: "", verb: "alert.retry-failed", status: 200 },
     Case { row: ("POST", "/api/v1/alerts/{id}:cancel"), path: "/api/v1/alerts/{alert}:cancel", headers: &[], body: "", verb: "alert.cancel", status: 200 },
     Case { row: ("POST", "/api/v1/cap"), path: "/api/v1/cap?audience=group:staff", headers: CAP, body: WARNING, verb: "alert.submit", status: 202 },
+    Case { row: ("POST", "/api/v1/drafts"), path: "/api/v1/drafts", headers: JSON, body: r#"{"text": "Fire"}"#, verb: "draft.create", status: 201 },
+    Case { row: ("POST", "/api/v1/drafts/{id}:copy"), path: "/api/v1/drafts/{draft}:copy", headers: &[], body: "", verb: "draft.create", status: 201 },
+    Case { row: ("POST", "/api/v1/drafts/{id}:submit"), path: "/api/v1/drafts/{draft}:submit", headers: &[], body: "", verb: "draft.submit", status: 202 },
+    Case { row: ("DELETE", "/api/v1/drafts/{id}"), path: "/api/v1/drafts/{draft}", headers: &[], body: "", verb: "draft.delete", status: 204 },
+    Case { row: ("POST", "/api/v1/templates"), path: "/api/v1/templates", headers: JSON, body: r#"{"id": "flood", "name": "Flood"}"#, verb: "template.put", status: 201 },
+    Case { row: ("PUT", "/api/v1/templates/{id}"), path: "/api/v1/templates/fire", headers: JSON, body: r#"{"name": "Fire", "request": {"text": "Fire"}}"#, verb: "template.put", status: 200 },
+    Case { row: ("POST", "/api/v1/templates/{id}:draft"), path: "/api/v1/templates/fire:draft", headers: &[], body: "", verb: "draft.create", status: 201 },
+    Case { row: ("DELETE", "/api/v1/templates/{id}"), path: "/api/v1/templates/fire", headers: &[], body: "", verb: "template.delete", status: 204 },
+    Case { row: ("POST", "/api/v1/areas"), path: "/api/v1/areas", headers: JSON, body: r#"{"type": "Feature", "id": "quay", "geometry": {"type": "Point", "coordinates": [18, 59]}, "properties": {"radius": 5}}"#, verb: "area.put", status: 201 },
+    Case { row: ("PUT", "/api/v1/areas/{id}"), path: "/api/v1/areas/town", headers: JSON, body: r#"{"type": "Feature", "geometry": {"type": "Point", "coordinates": [18, 59]}, "properties": {"radius": 7}}"#, verb: "area.put", status: 200 },
+    Case { row: ("DELETE", "/api/v1/areas/{id}"), path: "/api/v1/areas/town", headers: &[], body: "", verb: "area.delete", status: 204 },
+    Case { row: ("POST", "/api/v1/schedules"), path: "/api/v1/schedules", headers: JSON, body: r#"{"id": "weekly", "name": "Weekly", "start": "2026-12-07T12:00:00", "time_zone": "Europe/Stockholm", "rule": "RRULE:FREQ=WEEKLY", "request": {"text": "Test", "audience": ["recipient:bo"], "channels": ["sms"]}}"#, verb: "schedule.put", status: 201 },
+    Case { row: ("PUT", "/api/v1/schedules/{id}"), path: "/api/v1/schedules/daily", headers: JSON, body: r#"{"name": "Daily", "start": "2026-12-07T12:00:00", "time_zone": "Europe/Stockholm", "rule": "RRULE:FREQ=DAILY", "request": {"text": "Test", "audience": ["recipient:bo"], "channels": ["sms"]}}"#, verb: "schedule.put", status: 200 },
+    Case { row: ("PATCH", "/api/v1/schedules/{id}"), path: "/api/v1/schedules/daily", headers: JSON, body: r#"{"grace": "2h"}"#, verb: "schedule.put", status: 200 },
+    Case { row: ("POST", "/api/v1/schedules/{id}:skip"), path: "/api/v1/schedules/daily:skip", headers: &[], body: "", verb: "schedule.skip", status: 200 },
+    Case { row: ("POST", "/api/v1/schedules/{id}:unskip"), path: "/api/v1/schedules/daily:unskip", headers: &[], body: "", verb: "schedule.unskip", status: 200 },
+    Case { row: ("POST", "/api/v1/schedules/{id}:run"), path: "/api/v1/schedules/daily:run", headers: &[], body: "", verb: "schedule.run", status: 202 },
+    Case { row: ("DELETE", "/api/v1/schedules/{id}"), path: "/api/v1/schedules/daily", headers: &[], body: "", verb: "schedule.delete", status: 204 },
     Case { row: ("POST", "/api/v1/attachments"), path: "/api/v1/attachments", headers: &[], body: "some octets", verb: "attachment.upload", status: 201 },
     Case { row: ("POST", "/api/v1/tokens"), path: "/api/v1/tokens", headers: JSON, body: r#"{"role": "viewer"}"#, verb: "token.create", status: 201 },
     Case { row: ("DELETE", "/api/v1/tokens/{id}"), path: "/api/v1/tokens/{token}", headers: &[], body: "", verb: "token.revoke", status: 204 },
@@ -77,8 +100,17 @@ const CASES: &[Case] = &[
     Case { row: ("DELETE", "/api/v1/tariffs"), path: "/api/v1/tariffs", headers: &[], body: "", verb: "tariffs.delete", status: 200 },
     Case { row: ("POST", "/api/v1/diameter-peers"), path: "/api/v1/diameter-peers", headers: JSON, body: r#"{"origin_host": "a.example", "realm": "example"}"#, verb: "diameter-peer.add", status: 201 },
     Case { row: ("DELETE", "/api/v1/diameter-peers/{id}"), path: "/api/v1/diameter-peers/{peer}", headers: &[], body: "", verb: "diameter-peer.remove", status: 204 },
+    Case { row: ("POST", "/api/v1/users"), path: "/api/v1/users", headers: JSON, body: r#"{"name": "new", "roles": ["viewer"]}"#, verb: "user.create", status: 201 },
+    Case { row: ("PATCH", "/api/v1/users/{id}"), path: "/api/v1/users/{user}", headers: JSON, body: r#"{"full_name": "Eva Lind"}"#, verb: "user.change", status: 200 },
+    Case { row: ("POST", "/api/v1/users/{id}:invite"), path: "/api/v1/users/{user}:invite", headers: &[], body: "", verb: "user.invite", status: 200 },
+    Case { row: ("POST", "/api/v1/users/{id}:reset"), path: "/api/v1/users/{user}:reset", headers: JSON, body: "{}", verb: "user.reset", status: 200 },
+    Case { row: ("DELETE", "/api/v1/users/{id}/sessions"), path: "/api/v1/users/{user}/sessions", headers: &[], body: "", verb: "user.sessions.end", status: 204 },
+    Case { row: ("DELETE", "/api/v1/users/{id}"), path: "/api/v1/users/{user}", headers: &[], body: "", verb: "user.remove", status: 204 },
     Case { row: ("POST", "/api/v1/reload"), path: "/api/v1/reload", headers: &[], body: "", verb: "config.reload", status: 200 },
 ];
+
+/// What needs somebody who signed in: no token does it.
+const OF_USERS: &str = "tests of its own in users/tests: a session is needed";
 
 /// Operations without an entry that are no plain reads, and why.
 const WITHOUT: &[(&str, &str, &str)] = &[
@@ -94,6 +126,30 @@ const WITHOUT: &[(&str, &str, &str)] = &[
     ("GET", "/cgi-bin/sendsms", "a platform's message, which is on record itself"),
     ("POST", "/cgi-bin/sendsms", "a platform's message, which is on record itself"),
     ("POST", "/api/v1/alerts:forecast", "nothing is stored or sent"),
+    ("POST", "/api/v1/session", OF_USERS),
+    ("DELETE", "/api/v1/session", "nobody is kept signed in, whatever happens to the trail"),
+    ("POST", "/api/v1/session:second", OF_USERS),
+    ("POST", "/api/v1/session:confirm", OF_USERS),
+    ("POST", "/api/v1/invitations:accept", OF_USERS),
+    ("DELETE", "/api/v1/users/{id}/sessions/{session}", OF_USERS),
+    ("PUT", "/api/v1/me/password", OF_USERS),
+    ("POST", "/api/v1/me/totp", OF_USERS),
+    ("PUT", "/api/v1/me/totp", OF_USERS),
+    ("DELETE", "/api/v1/me/totp", OF_USERS),
+    ("POST", "/api/v1/me/recovery-codes", OF_USERS),
+    ("POST", "/api/v1/me/passkeys:options", "nothing is stored"),
+    ("POST", "/api/v1/me/passkeys", OF_USERS),
+    ("DELETE", "/api/v1/me/passkeys/{id}", OF_USERS),
+    ("DELETE", "/api/v1/me/sessions", OF_USERS),
+    ("DELETE", "/api/v1/me/sessions/{session}", OF_USERS),
+    ("POST", "/api/v1/alerts/{id}:approve", "no token may: the tests of approvals have its entry"),
+    ("POST", "/api/v1/alerts/{id}:return", "no token may: the tests of approvals have its entry"),
+    ("POST", "/api/v1/alerts/{id}:reject", "no token may: the tests of approvals have its entry"),
+    ("POST", "/api/v1/alerts/{id}:review", "no token may: the tests of approvals have its entry"),
+    ("POST", "/api/v1/alerts:check", "nothing is stored or sent"),
+    ("PUT", "/api/v1/drafts/{id}", "saved every second; its versions say who wrote what"),
+    ("PATCH", "/api/v1/drafts/{id}", "saved every second; its versions say who wrote what"),
+    ("POST", "/api/v1/groups:preview", "nothing is stored"),
 ];
 
 #[test]
@@ -141,22 +197,39 @@ impl Seeded {
         made("/api/v1/groups".into(), json!({"id": "day"})).await;
         made("/api/v1/groups".into(), json!({"id": "dusk"})).await;
         made("/api/v1/accounts".into(), json!({"id": "old", "balance": 100})).await;
+        let user = made("/api/v1/users".into(), json!({"name": "eva", "roles": ["viewer"]})).await;
         let peer = json!({"origin_host": "b.example", "realm": "example"});
         let peer = made("/api/v1/diameter-peers".into(), peer).await;
         let stop = server.perhaps_stop("default", "+46701000091").await;
         let noise = server.perhaps_stop("default", "+46701000092").await;
         let wish = server.join_request("default", "day", "bo").await;
         let dream = server.join_request("default", "dusk", "bo").await;
+        let request = json!({"text": "Fire", "audience": ["recipient:bo"], "channels": ["sms"]});
+        let draft = made("/api/v1/drafts".into(), request.clone()).await;
+        made("/api/v1/templates".into(), json!({"id": "fire", "name": "Fire"})).await;
+        let town = json!({"type": "Feature", "id": "town", "geometry": {"type": "Point", "coordinates": [18, 59]},
+            "properties": {"radius": 5}});
+        made("/api/v1/areas".into(), town).await;
+        let daily = json!({"id": "daily", "name": "Daily", "start": "2026-12-07T12:00:00", "time_zone": "UTC",
+            "rule": "RRULE:FREQ=DAILY", "request": request});
+        made("/api/v1/schedules".into(), daily).await;
+        let import = server.import_job(&server.admin, "id,name\ngus,Gus\n").await;
+        let other_import = server.import_job(&server.admin, "id,name\nhal,Hal\n").await;
+        server.with_directory("hr");
         let file = Connection::open(server.dir.path().join("campanile.db")).unwrap();
         let names = BTreeMap::from([
             ("{alert}", alert),
             ("{observer}", observer),
             ("{token}", token),
             ("{peer}", peer),
+            ("{user}", user),
             ("{stop}", stop),
             ("{noise}", noise),
             ("{wish}", wish),
             ("{dream}", dream),
+            ("{draft}", draft),
+            ("{import}", import),
+            ("{other_import}", other_import),
         ]);
         Seeded { server, file, names }
     }
@@ -187,10 +260,12 @@ impl Seeded {
             "SELECT * FROM opt_outs",
             "SELECT * FROM perhaps_stops",
             "SELECT * FROM tokens",
+            "SELECT * FROM documents",
             "SELECT * FROM observers",
             "SELECT id, state, note FROM alerts",
             "SELECT * FROM cap_messages",
             "SELECT * FROM idempotency_keys",
+            "SELECT * FROM documents",
         ] {
             state.extend(rows(&self.file, query));
         }

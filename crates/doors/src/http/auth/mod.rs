@@ -1,34 +1,41 @@
-//! Authentication and authorization: bearer tokens and their cache, browser sessions, request rates, and the
-//! guard that applies the required roles to each request.
+//! Authentication and authorization: bearer tokens and their cache, sessions of users and of the plain pages,
+//! request rates, and the guard that applies the required roles to each request.
 
 mod first_token;
+pub(crate) mod password_hasher;
 mod request_rate;
+pub(crate) mod sealed_secret;
 pub(crate) mod sessions;
+pub(crate) mod sign_in_throttle;
+pub(crate) mod signed_in;
+pub(crate) mod user_session;
 
 pub use first_token::{AdminOnRecord, AdminRecord, AdminToken, ensure_admin_token, mint_token};
 
 use self::request_rate::RequestRate;
 use self::sessions::BrowserSessions;
+use self::signed_in::{SignedInUser, USER_PREFIX};
 use crate::activity::Activity;
 use crate::guessing::GuessingGuard;
 use crate::http::HttpConfig;
 use crate::http::app::App;
 use crate::http::forward;
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
-use crate::http::role_matrix::Reach;
-use crate::http::routes::{self, RequiredRole};
+use crate::http::role_matrix::{Reach, nearest_token_role};
+use crate::http::routes::{self, Operation, RequiredRole};
 use crate::http::server::ClientAddress;
-use crate::live_tokens::{LiveTokens, UntilRevoked};
+use crate::http::users::sign_in_state::SignInState;
+use crate::live_tokens::{LiveTokens, UntilRevoked, session_key};
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use axum::http::{Extensions, HeaderMap, Method};
+use axum::http::{Extensions, HeaderMap};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use records::{Role, Timestamp, Token};
+use records::{Alert, Role, Timestamp, Token};
 use ring::rand::{SecureRandom, SystemRandom};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -48,6 +55,8 @@ pub(crate) struct AuthState {
     pub admin: AdminRecord,
     /// Cookies are for TLS alone.
     pub secure_cookies: bool,
+    /// What people sign in with.
+    pub sign_in: SignInState,
 }
 
 impl AuthState {
@@ -55,6 +64,7 @@ impl AuthState {
         config: &HttpConfig,
         guessing: Arc<GuessingGuard>,
         live_tokens: Arc<LiveTokens>,
+        sign_in: SignInState,
     ) -> AuthState {
         let is_https = |url: &str| url.starts_with("https://");
         AuthState {
@@ -65,6 +75,7 @@ impl AuthState {
             live_tokens,
             admin: AdminRecord::default(),
             secure_cookies: config.tls.is_some() || config.public_url.as_deref().is_some_and(is_https),
+            sign_in,
         }
     }
 }
@@ -102,18 +113,53 @@ const PRINTED_POLL: Duration = Duration::from_millis(10);
 /// The caller of a request, identified by a valid token.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    /// Their token.
+    /// Their token; of a user one that stands for them, whose id is `user:` and theirs.
     pub token: Arc<Token>,
     /// How far they reach with this operation.
     pub reach: Reach,
     /// Their address, as this server knows it, or as the process says that passed the request on.
     pub from: Option<IpAddr>,
+    /// The user, if it is one who signed in.
+    pub user: Option<Arc<SignedInUser>>,
 }
 
 impl Caller {
     /// For an operation that looks at alerts, from an address that is not known yet.
     pub(crate) fn new(token: Arc<Token>) -> Caller {
-        Caller { reach: RequiredRole::SeeOwn.reach(&token), token, from: None }
+        Caller { reach: RequiredRole::SeeOwn.reach(&token), token, from: None, user: None }
+    }
+
+    /// A user who signed in; for an operation that looks at alerts, as [`new`](Self::new).
+    pub(crate) fn of_user(user: SignedInUser, account: &str) -> Caller {
+        let token = Token {
+            id: format!("{USER_PREFIX}{}", user.id),
+            hash: [0; 32],
+            role: nearest_token_role(&user.roles),
+            account: account.to_owned(),
+            name: user.name.clone(),
+            created: Timestamp(0),
+            revoked: None,
+        };
+        let reach = RequiredRole::SeeOwn.reach_of_user(&user.roles, account);
+        Caller { token: Arc::new(token), reach, from: None, user: Some(Arc::new(user)) }
+    }
+
+    /// How far they reach with an operation that needs this.
+    pub(crate) fn reach_with(&self, need: RequiredRole) -> Reach {
+        match &self.user {
+            Some(user) => need.reach_of_user(&user.roles, self.account()),
+            None => need.reach(&self.token),
+        }
+    }
+
+    /// Whether what they ask for in their space may concern this alert.
+    pub(crate) fn check_space(&self, alert: &Alert) -> HttpResult<()> {
+        self.user.as_ref().map_or(Ok(()), |user| user.check_space(alert.request.mode))
+    }
+
+    /// By what something of theirs is held open: their session, or their token.
+    fn hold_key(&self) -> String {
+        self.user.as_ref().map_or_else(|| self.token.id.clone(), |user| session_key(&user.session))
     }
 
     /// From this address, unless another process named one.
@@ -157,16 +203,16 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 /// Guard of every route of the table: admits callers with the required role, and adds the caller to the
 /// request.
 pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let Some(need) = need_of(&request) else { return next.run(request).await };
-    if need == RequiredRole::Nothing {
+    let Some(row) = row_of(&request) else { return next.run(request).await };
+    if row.need == RequiredRole::Nothing {
         return next.run(request).await;
     }
-    let (method, headers) = (request.method().clone(), request.headers().clone());
+    let headers = request.headers().clone();
     let origin = RequestOrigin::of(request.extensions());
-    match admit(&app, &method, &headers, (need, &origin)).await {
+    match admit(&app, &headers, (row, &origin)).await {
         Ok(caller) => {
             let caller = caller.at(Some(origin.client));
-            let hold = || app.auth.live_tokens.hold(&caller.token.id);
+            let hold = || app.auth.live_tokens.hold(&caller.hold_key());
             if is_long(request.body()) {
                 let hold = hold();
                 request = request.map(|body| UntilRevoked::wrap(body, hold));
@@ -204,42 +250,58 @@ fn is_long(body: &Body) -> bool {
     body.size_hint().upper().is_none_or(|octets| octets > LONG_OCTETS)
 }
 
-/// The role that the table requires for this request; nothing if it is in no row (then the router answers 404
-/// or 405).
-fn need_of(request: &Request) -> Option<RequiredRole> {
+/// The row of the table for this request; nothing if it is in no row (then the router answers 404 or 405).
+fn row_of(request: &Request) -> Option<&'static Operation> {
     let matched = request.extensions().get::<MatchedPath>()?;
     let template = routes::template(request.method(), matched.as_str(), request.uri().path());
-    routes::row(request.method(), &template).map(|row| row.need)
+    routes::row(request.method(), &template)
 }
 
-async fn admit(
+pub(crate) async fn admit(
     app: &App,
-    method: &Method,
     headers: &HeaderMap,
-    (need, origin): (RequiredRole, &RequestOrigin),
+    (row, origin): (&'static Operation, &RequestOrigin),
 ) -> HttpResult<Caller> {
-    let mut caller = identify(app, method, headers, origin).await?;
+    let mut caller = identify(app, headers, (row, origin)).await?;
     if let Err(wait) = app.auth.rate.check(&caller.token.id) {
         let detail = format!("more than {} requests a second with this token", app.auth.rate.per_s);
         return Err(
             HttpProblem::new(ProblemKind::TooMany, detail).retry_after(wait.as_secs_f64().ceil() as u64)
         );
     }
-    caller.reach = need.reach(&caller.token);
-    if caller.reach > Reach::Nothing {
-        return Ok(caller);
+    caller.reach = caller.reach_with(row.need);
+    if caller.reach == Reach::Nothing {
+        return Err(forbidden(&caller, row.need));
     }
-    let (role, account) = (caller.token.role.name(), caller.account());
-    let (about, roles) = (need.about(), need.words());
-    let detail = format!("role {role} of the account {account} may not do this ({about}); {roles} is needed");
-    Err(HttpProblem::new(ProblemKind::WrongRole, detail))
+    if row.is_dangerous && caller.user.as_ref().is_some_and(|user| !user.is_confirmed) {
+        return Err(HttpProblem::new(
+            ProblemKind::ConfirmationNeeded,
+            "give your password, a code or a passkey again with POST /api/v1/session:confirm; it holds for ten minutes",
+        ));
+    }
+    Ok(caller)
+}
+
+fn forbidden(caller: &Caller, need: RequiredRole) -> HttpProblem {
+    let (about, account) = (need.about(), caller.account());
+    let detail = match &caller.user {
+        Some(user) => {
+            let roles: Vec<&str> = user.roles.iter().map(|role| role.name()).collect();
+            let (roles, needed) = (roles.join(", "), need.user_words());
+            format!("your roles ({roles}) in the account {account} do not allow this ({about}); {needed} may")
+        }
+        None => {
+            let (role, roles) = (caller.token.role.name(), need.words());
+            format!("role {role} of the account {account} may not do this ({about}); {roles} is needed")
+        }
+    };
+    HttpProblem::new(ProblemKind::WrongRole, detail)
 }
 
 async fn identify(
     app: &App,
-    method: &Method,
     headers: &HeaderMap,
-    origin: &RequestOrigin,
+    (row, origin): (&'static Operation, &RequestOrigin),
 ) -> HttpResult<Caller> {
     if let Some(caller) = forward::vouched(app, headers)? {
         return Ok(caller);
@@ -256,13 +318,16 @@ async fn identify(
         };
         return caller_of_secret(app, secret, ("api", origin)).await;
     }
-    // A browser's session only reads; forms that change something carry a token of their own.
-    if matches!(*method, Method::GET | Method::HEAD)
+    if let Some(caller) = user_session::caller(app, headers, row).await? {
+        return Ok(caller);
+    }
+    // A session of the plain pages only reads; forms that change something carry a token of their own.
+    if row.method == "GET"
         && let Some(caller) = sessions::caller(app, headers).await?
     {
         return Ok(caller);
     }
-    Err(app.auth.refusal(ProblemKind::NoToken, "send the header: Authorization: Bearer TOKEN"))
+    Err(app.auth.refusal(ProblemKind::NoToken, "send the header: Authorization: Bearer TOKEN, or sign in"))
 }
 
 /// The caller with this token, shown at a door by a client. A wrong one waits for its turn.

@@ -29,7 +29,7 @@ pub(super) fn is_ended(ends: &[CapEnd], sent: Option<cap::Timestamp>, token: &st
 
 /// The end that a message puts to one it refers to. A token that may only submit ends only its own.
 pub(super) fn end_of(caller: &Caller, by: &cap::Alert, reference: &Reference, now: Timestamp) -> CapEnd {
-    let is_bound = RequiredRole::Change.reach(&caller.token) == Reach::Nothing;
+    let is_bound = caller.reach_with(RequiredRole::Change) == Reach::Nothing;
     CapEnd {
         sender: reference.sender.clone(),
         identifier: reference.identifier.clone(),
@@ -92,6 +92,7 @@ pub(super) fn message(alert: &Alert) -> Option<cap::Alert> {
 }
 
 pub(super) async fn cancel(app: &App, caller: &Caller, alert: &Alert) -> HttpResult<Alert> {
+    caller.check_space(alert)?;
     let act = app.act(caller, "alert.cancel", &alert.id.to_string(), "by a CAP message");
     let steering = async {
         match app.engine.steer(caller.account(), alert.id, Steer::Cancel).await {

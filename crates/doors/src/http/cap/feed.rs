@@ -2,7 +2,7 @@
 //! What a later message has ended has left it; a Cancel that was told stands there itself.
 
 use super::ending::is_ended;
-use super::{CAP_XML, outgoing};
+use super::{CAP_XML, is_released, outgoing};
 use crate::http::alerts;
 use crate::http::app::App;
 use crate::http::problem::HttpResult;
@@ -25,12 +25,15 @@ pub(super) async fn feed(State(app): State<App>) -> HttpResult<Response> {
     let alerts = app.store.alerts_before(Account::DEFAULT, None, FEED_SCAN).await?;
     let ends = EndedMessages::of(app.store.cap_ends(Account::DEFAULT, None).await?);
     let base = app.cap.public_url.clone().unwrap_or_default();
-    let now = app.now();
+    let (now, policy) = (app.now(), app.engine.approval_policy());
     let feed = body::off_thread(usize::MAX, move || {
         let mut entries = String::new();
         let mut updated = None;
         let mut shown = HashSet::new();
-        let holds = |alert: &&Alert| alert.request.expires > now && alert.state != AlertState::Cancelled;
+        let holds = |alert: &&Alert| {
+            let is_over = alert.request.expires <= now || alert.state == AlertState::Cancelled;
+            !is_over && is_released(&policy, alert)
+        };
         for alert in alerts.iter().filter(holds) {
             let Some(said) = outgoing::public(alert) else { continue };
             let identity = (said.sender.clone(), said.identifier.clone(), said.sent);

@@ -27,9 +27,9 @@ use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use records::{Account, AlertId, AlertState, Origin};
+use engine::ApprovalPolicy;
+use records::{Account, Alert, AlertId, AlertState, Origin};
 use std::sync::Arc;
-use store::SharedStore;
 
 /// Entries of `?audience=`.
 const AUDIENCE_MAX: usize = 1_000;
@@ -106,11 +106,22 @@ async fn document(State(app): State<App>, caller: Caller, Captured(id): Captured
     Ok(([(CONTENT_TYPE, CAP_XML)], document).into_response())
 }
 
+/// Nothing of an alert keeps it from the public: it does not wait for approval, and will not.
+fn is_released(policy: &ApprovalPolicy, alert: &Alert) -> bool {
+    match alert.state {
+        AlertState::AwaitingApproval => false,
+        AlertState::Accepted | AlertState::Solving => alert.approval.is_none() && policy.rules.is_empty(),
+        _ => alert.may_send(),
+    }
+}
+
 /// One of the feed's messages, without a token.
-async fn public(State(store): State<SharedStore>, Captured(id): Captured) -> HttpResult<Response> {
+async fn public(State(app): State<App>, Captured(id): Captured) -> HttpResult<Response> {
     let id: AlertId = alert_id(&id)?;
     let missing = || HttpProblem::new(ProblemKind::NotFound, "no such public alert");
-    let alert = store.alert(Account::DEFAULT, id).await?.ok_or_else(missing)?;
+    let found = app.store.alert(Account::DEFAULT, id).await?;
+    let alert =
+        found.filter(|alert| is_released(&app.engine.approval_policy(), alert)).ok_or_else(missing)?;
     outgoing::public(&alert).ok_or_else(missing)?;
     Ok(([(CONTENT_TYPE, CAP_XML), (CACHE_CONTROL, "max-age=60")], outgoing::document(&alert, &[])?)
         .into_response())

@@ -6,11 +6,13 @@ use super::incoming::{CapIntent, Oddity, PartIntent, intent, seconds};
 use super::{CAP_XML, audience, ending};
 use crate::http::alerts::idempotency_key;
 use crate::http::app::App;
+use crate::http::approvals::deciders;
 use crate::http::attachments;
 use crate::http::auth::{Caller, hash};
 use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::body::{self, media_type};
 use crate::http::request::query::Query;
+use crate::http::scope;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -187,6 +189,10 @@ impl CapSubmission<'_> {
         };
         oddities.extend(meant.oddities.iter().cloned());
         for part in &meant.parts {
+            if let Some(user) = &caller.user {
+                user.check_space(part.request.mode)?;
+                scope::check(app, caller, &part.request).await?;
+            }
             app.engine.would_take(caller.account(), &part.request).await?;
         }
         self.has_same_content(&alert, &text).await?;
@@ -296,6 +302,7 @@ impl CapSubmission<'_> {
         let draft = Draft {
             account: caller.account().to_owned(),
             token: caller.token.id.clone(),
+            authors: deciders::authors(caller),
             request,
             origin: Origin::Cap(message.text.clone()),
             key: Some(

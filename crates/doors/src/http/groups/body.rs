@@ -56,6 +56,18 @@ fn named(names: Vec<String>) -> Vec<String> {
 const RULE_MEMBERS: [&str; 10] =
     ["all", "any", "not", "attribute", "is", "in", "starts_with", "exists", "at_least", "at_most"];
 
+/// Reads a rule alone, and checks it as a group's would be.
+pub(crate) fn parse_rule(node: JsonNode, fields: &mut Fields) -> Option<Rule> {
+    let mut parts = RULE_PARTS_MAX;
+    let rule = rule(node, "rule", RULE_DEPTH_MAX, &mut parts, fields)?;
+    if fields.is_empty()
+        && let Err(reason) = store::rule::check(&rule)
+    {
+        fields.push("rule", reason);
+    }
+    Some(rule)
+}
+
 fn rule(node: JsonNode, at: &str, depth: usize, parts: &mut usize, fields: &mut Fields) -> Option<Rule> {
     if depth == 0 || *parts == 0 {
         fields.push(at, format!("has more than {RULE_DEPTH_MAX} levels or {RULE_PARTS_MAX} parts"));

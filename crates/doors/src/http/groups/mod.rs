@@ -1,8 +1,13 @@
 //! Groups: put, read, listed, removed; a body is read by [`body`].
 //!
-//! `POST`, `GET /api/v1/groups` · `GET`, `PUT`, `DELETE /api/v1/groups/{id}`.
+//! `POST`, `GET /api/v1/groups` · `GET`, `PUT`, `DELETE /api/v1/groups/{id}`; its people, and whom a rule fits
+//! ([`people`]).
 
 pub(crate) mod body;
+pub(crate) mod membership;
+mod people;
+#[cfg(test)]
+mod tests;
 
 use crate::http::app::App;
 use crate::http::auth::Caller;
@@ -23,7 +28,9 @@ use store::SharedStore;
 pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/api/v1/groups", post(create).get(list))
+        .route("/api/v1/groups:preview", post(people::preview))
         .route("/api/v1/groups/{id}", get(show).put(replace).delete(remove))
+        .route("/api/v1/groups/{id}/people", get(people::list))
 }
 
 async fn create(

@@ -30,10 +30,7 @@ fn problems(row: &Operation) -> BTreeSet<u16> {
         out.insert(404);
     }
     if row.need != RequiredRole::Nothing {
-        out.extend([401, 429, 500, 503]);
-        if row.need != RequiredRole::SeeOwn {
-            out.insert(403);
-        }
+        out.extend([401, 403, 429, 500, 503]);
         if row.method != "GET" {
             out.insert(507);
         }
@@ -43,7 +40,9 @@ fn problems(row: &Operation) -> BTreeSet<u16> {
         // Platforms are answered as Kannel answers them.
         Takes::Media(_) if row.path.starts_with("/cgi-bin/") => {}
         Takes::Media(_) => out.extend([408, 413, 415]),
-        Takes::Json(_) | Takes::Patch(_) | Takes::OneOrMany(_) => out.extend([408, 413, 415, 422]),
+        Takes::Json(_) | Takes::JsonOr(..) | Takes::Patch(_) | Takes::OneOrMany(_) => {
+            out.extend([408, 413, 415, 422])
+        }
     }
     if row.is_keyed {
         out.insert(422);
@@ -84,7 +83,8 @@ fn given(row: &Operation, status: u16, gives: Gives) -> Value {
     }
     let mut headers = Map::new();
     let text = || json!({"type": "string"});
-    if status == 201 || status == 303 || (status == 202 && row.is_keyed) {
+    let is_job = gives == Gives::Json("ImportJob");
+    if status == 201 || status == 303 || (status == 202 && (row.is_keyed || is_job)) {
         let is_new =
             json!({"required": true, "description": "What was made, or where to go.", "schema": text()});
         headers.insert("Location".into(), is_new);

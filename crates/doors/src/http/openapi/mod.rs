@@ -71,7 +71,11 @@ pub(crate) fn build() -> Value {
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer", "description": "A token, cmp_…"},
                 "session": {"type": "apiKey", "in": "cookie", "name": crate::http::auth::sessions::SESSION_COOKIE,
-                    "description": "A browser's session; it only reads."},
+                    "description": "A session of the plain pages; it only reads."},
+                "user": {"type": "apiKey", "in": "cookie", "name": crate::http::auth::user_session::SECURE_COOKIE,
+                    "description": "The session of a user who signed in; without TLS the cookie is campanile."},
+                "csrf": {"type": "apiKey", "in": "header", "name": "X-Campanile-CSRF",
+                    "description": "What writes of a user's session bring: the csrf of GET /api/v1/session."},
             },
         },
     })
@@ -85,6 +89,10 @@ fn schemas() -> Value {
     let (mut requests, mut schemas) = (Value::Object(parsed(REQUESTS)), Value::Object(parsed(SCHEMAS)));
     schemas["DeliveryState"]["enum"] = DeliveryState::ALL.map(DeliveryState::name).to_vec().into();
     add_channels(&mut requests, &mut schemas);
+    requests["DraftBody"] = part_of(&requests["AlertRequest"]);
+    let mut patch = requests["ScheduleBody"].clone();
+    patch["required"] = json!([]);
+    requests["SchedulePatch"] = patch;
     for (body, new) in [("RecipientBody", "NewRecipient"), ("GroupBody", "NewGroup")] {
         // Where the path has no id, the body needs one.
         let mut needing = requests[body].clone();
@@ -101,6 +109,26 @@ fn schemas() -> Value {
         schemas[name] = schema.take();
     }
     schemas
+}
+
+/// A request that may lack members, and have wrong ones: they are kept as they are, and listed.
+fn part_of(request: &Value) -> Value {
+    let any = ["string", "number", "boolean", "object", "array"];
+    let names = request["properties"].as_object().into_iter().flat_map(Map::keys);
+    let members = names.map(|name| {
+        let member = match name.as_str() {
+            "mode" => reference("Mode"),
+            _ => json!({"type": any, "description": "As in AlertRequest."}),
+        };
+        (name.clone(), member)
+    });
+    json!({
+        "type": "object",
+        "description": "An AlertRequest that may lack members. What is wrong with one is listed, and kept as it is.",
+        "properties": members.collect::<Map<_, _>>(),
+        "additionalProperties": false,
+        "examples": [{"text": "Leave the building by the north stairs."}],
+    })
 }
 
 /// The name of each channel, the form of its addresses, and its own member wherever one may write it.
@@ -173,7 +201,7 @@ fn operation(row: &Operation, parameters: &Map<String, Value>) -> Value {
         "security": security(row),
     });
     if row.need != RequiredRole::Nothing {
-        out["description"] = format!("Roles: {}.", row.need.words()).into();
+        out["description"] = about_roles(row).into();
     }
     if let Some(body) = request_body(row) {
         out["requestBody"] = body;
@@ -181,12 +209,25 @@ fn operation(row: &Operation, parameters: &Map<String, Value>) -> Value {
     out
 }
 
-/// A browser's session reads; everything else needs a token.
+/// Who may, and what of a user beside a role.
+fn about_roles(row: &Operation) -> String {
+    let (tokens, users) = (row.need.words(), row.need.user_words());
+    let who = if tokens == users { users } else { format!("{tokens}; {users}") };
+    let again = match row.is_dangerous {
+        true => " A user gave the password again within ten minutes (POST /api/v1/session:confirm).",
+        false => "",
+    };
+    format!("Roles: {who}.{again}")
+}
+
+/// Tokens, and sessions of users, which prove that a write is theirs; a session of the plain pages reads.
 fn security(row: &Operation) -> Value {
     match (row.need, row.method) {
         (RequiredRole::Nothing, _) => json!([]),
-        (_, "GET") => json!([{"token": []}, {"session": []}]),
-        _ => json!([{"token": []}]),
+        (RequiredRole::SignedIn, "GET") => json!([{"user": []}]),
+        (RequiredRole::SignedIn, _) => json!([{"user": [], "csrf": []}]),
+        (_, "GET") => json!([{"token": []}, {"session": []}, {"user": []}]),
+        _ => json!([{"token": []}, {"user": [], "csrf": []}]),
     }
 }
 
@@ -201,6 +242,9 @@ fn parameters_of(row: &Operation, types: &Map<String, Value>) -> Vec<Value> {
     if matches!(row.versions, Versions::Checks | Versions::ShowsAndChecks) {
         out.push(parameter("If-Match", "header", row, types));
         out.push(parameter("If-None-Match", "header", row, types));
+    }
+    if row.concerns_alerts() {
+        out.push(parameter("X-Campanile-Space", "header", row, types));
     }
     if matches!(row.gives, Gives::Media(&["text/event-stream"])) {
         out.push(parameter("Last-Event-ID", "header", row, types));
@@ -231,6 +275,11 @@ fn request_body(row: &Operation) -> Option<Value> {
     let content = match row.takes {
         Takes::Nothing => return None,
         Takes::Json(schema) => json!({"application/json": {"schema": reference(schema)}}),
+        Takes::JsonOr(schema, types) => {
+            let mut content = media(types);
+            content["application/json"] = json!({"schema": reference(schema)});
+            content
+        }
         Takes::Patch(schema) => {
             let of = json!({"schema": reference(schema)});
             json!({"application/json": of, "application/merge-patch+json": of})
@@ -252,7 +301,7 @@ fn media(types: &[&str]) -> Value {
         FORM => json!({"type": "object", "additionalProperties": {"type": "string"}}),
         "text/html" | "text/plain" => json!({"type": "string"}),
         // Beside a form: of whatever members the far end has.
-        "application/json" => json!({"type": "object"}),
+        "application/json" | "application/geo+json" => json!({"type": "object"}),
         // A schema here would be that of an event to some, of the whole stream to others.
         "text/event-stream" => json!({}),
         xml if xml.ends_with("xml") => json!({"type": "string"}),

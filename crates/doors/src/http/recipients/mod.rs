@@ -1,11 +1,12 @@
 //! Recipients: one or many put, changed, listed, removed.
 //!
 //! `POST`, `GET /api/v1/recipients` · `GET`, `PUT`, `PATCH`, `DELETE /api/v1/recipients/{id}`; files of any
-//! size by `:import` and `:export` ([`stream`]); one person forgotten, or shown all that is known of them
-//! ([`person`]).
+//! size by `:import` and `:export` ([`stream`]); people searched for ([`search`]); one person forgotten, or shown
+//! all that is known of them ([`person`]).
 
 mod person;
-mod stops;
+mod search;
+pub(crate) mod stops;
 pub(crate) mod stream;
 #[cfg(test)]
 mod tests;
@@ -267,7 +268,10 @@ async fn remove(
 }
 
 async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> HttpResult<Json<Value>> {
-    let query = Query::read(&uri, &["filter", "cursor", "limit"])?;
+    let query = Query::read(&uri, &["filter", "q", "group", "health", "sort", "cursor", "limit"])?;
+    if search::is_search(&query) {
+        return search::found(&app, &caller, &query).await;
+    }
     let limit = query.limit()?;
     let filters: Vec<Filter> = query.all("filter").take(FILTERS_MAX).map(Filter::new).collect();
     let mut after = query.cursor()?.unwrap_or_default();

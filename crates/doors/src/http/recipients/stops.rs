@@ -6,11 +6,11 @@ use crate::http::problem::HttpResult;
 use records::{ChannelNumber, Recipient};
 
 /// Addresses whose stops a record brings.
-pub(super) type Stops = Vec<(ChannelNumber, String)>;
+pub(crate) type Stops = Vec<(ChannelNumber, String)>;
 
 /// Takes the marks off records that are to be stored. A mark that is not there takes nothing back: a record
 /// from elsewhere knows nothing of a STOP that was said here.
-pub(super) fn taken(people: &mut [Recipient]) -> Stops {
+pub(crate) fn taken(people: &mut [Recipient]) -> Stops {
     let mut stops = Stops::new();
     for device in people.iter_mut().flat_map(|person| &mut person.devices) {
         if channels::traits(device.channel).opt_out && std::mem::take(&mut device.opted_out) {
@@ -25,6 +25,6 @@ fn canonical(channel: ChannelNumber, address: &str) -> String {
 }
 
 /// Marks the devices whose owners said stop.
-pub(super) async fn mark(app: &App, account: &str, people: &mut [Recipient]) -> HttpResult<()> {
+pub(crate) async fn mark(app: &App, account: &str, people: &mut [Recipient]) -> HttpResult<()> {
     Ok(engine::Stops::of(&app.engine).mark_stops(account, people).await?)
 }

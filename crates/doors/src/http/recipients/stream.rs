@@ -3,6 +3,7 @@
 use super::stops::{self, Stops};
 use crate::http::app::App;
 use crate::http::auth::Caller;
+use crate::http::imports;
 use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::body::{self, broken, media_type};
 use crate::http::request::negotiation::negotiate;
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io;
 use store::StoreError;
-use store::import::{ImportFormat, ImportReader, RowProblem, to_json};
+use store::import::{ColumnMapping, ImportFormat, ImportReader, RowProblem, to_json};
 use tokio::io::AsyncBufReadExt;
 
 /// Imports at once.
@@ -49,7 +50,7 @@ pub(crate) async fn import(
     headers: HeaderMap,
     body: Body,
 ) -> HttpResult<Response> {
-    let query = Query::read(&uri, &["on_problem"])?;
+    let query = Query::read(&uri, &["on_problem", "dry_run", "mapping"])?;
     let on_problem =
         query.word("on_problem", &[("reject", ProblemPolicy::Reject), ("skip", ProblemPolicy::Skip)])?;
     const TYPES: [&str; 4] = ["text/csv", "application/x-ndjson", "application/jsonl", "application/ndjson"];
@@ -57,9 +58,14 @@ pub(crate) async fn import(
         "text/csv" => ImportFormat::Csv,
         _ => ImportFormat::Ndjson,
     };
-    let _place = app.uploads.imports.take(caller.account())?;
-    let mut reader = body::open(&headers, body)?;
     let rows = ImportReader::new(format, (**app.defaults.load()).clone());
+    let rows = rows.with_mapping(mapping_of(&query, format)?);
+    if query.word("dry_run", &[("false", false), ("true", true)])? {
+        let body = body::open(&headers, body)?;
+        return imports::from_file(&app, &caller, (rows, on_problem == ProblemPolicy::Skip), body).await;
+    }
+    let _place = app.uploads.directory.places.take(caller.account())?;
+    let mut reader = body::open(&headers, body)?;
     let mut import = RecipientImport::begin(&app, &caller, rows, on_problem).await?;
     match import.read(&mut reader).await {
         Ok(()) => import.publish().await,
@@ -70,11 +76,36 @@ pub(crate) async fn import(
     }
 }
 
+/// What the columns of a CSV file mean, whatever they are called.
+fn mapping_of(query: &Query, format: ImportFormat) -> HttpResult<ColumnMapping> {
+    let wrong = |reason: String| HttpProblem::field(ProblemKind::BadQuery, "mapping", reason);
+    let mapping = ColumnMapping::parse(query.all("mapping")).map_err(wrong)?;
+    if !mapping.is_empty() && format != ImportFormat::Csv {
+        return Err(wrong("goes with text/csv, whose columns it names".to_owned()));
+    }
+    Ok(mapping)
+}
+
 /// A staged import: abandoned when it is dropped before it ended, as when its client hangs up.
-struct StagedImport {
+pub(crate) struct StagedImport {
     store: store::SharedStore,
     no: store::ImportNo,
     ended: bool,
+}
+
+impl StagedImport {
+    pub(crate) fn new(store: store::SharedStore, no: store::ImportNo) -> StagedImport {
+        StagedImport { store, no, ended: false }
+    }
+
+    pub(crate) fn no(&self) -> store::ImportNo {
+        self.no
+    }
+
+    /// It was published or held: nothing is abandoned.
+    pub(crate) fn end(&mut self) {
+        self.ended = true;
+    }
 }
 
 impl Drop for StagedImport {
@@ -117,7 +148,7 @@ impl<'a> RecipientImport<'a> {
         on_problem: ProblemPolicy,
     ) -> HttpResult<RecipientImport<'a>> {
         let no = app.store.begin_import(caller.account(), app.now()).await?;
-        let import = StagedImport { store: app.store.clone(), no, ended: false };
+        let import = StagedImport::new(app.store.clone(), no);
         let (rows, problems) = (Vec::new(), Vec::new());
         Ok(RecipientImport {
             app,
@@ -359,7 +390,7 @@ impl CsvColumns {
         let fixed = ["id", "name", "language", "time_zone", "groups"].into_iter();
         let attributes = self.attributes.iter().map(String::as_str);
         let fixed = fixed.chain(channels::names()).chain(["lat", "lon", "opted_out", "prefers"]);
-        line(fixed.map(|name: &str| name).chain(attributes))
+        csv_line(fixed.map(|name: &str| name).chain(attributes))
     }
 
     fn row(&self, recipient: &Recipient) -> String {
@@ -389,12 +420,12 @@ impl CsvColumns {
         cells.extend(
             self.attributes.iter().map(|name| recipient.attributes.get(name).cloned().unwrap_or_default()),
         );
-        line(cells.iter().map(String::as_str))
+        csv_line(cells.iter().map(String::as_str))
     }
 }
 
 /// A record of RFC 4180, section 2, in which no cell is a formula; an import reads it back as it was.
-fn line<'c>(cells: impl Iterator<Item = &'c str>) -> String {
+pub(crate) fn csv_line<'c>(cells: impl Iterator<Item = &'c str>) -> String {
     let mut out = String::new();
     for (index, cell) in cells.enumerate() {
         if index > 0 {

@@ -11,8 +11,9 @@ pub(crate) use host::is_host;
 
 use crate::activity::{Activity, ClientTimes};
 use crate::http::app::App;
+use crate::http::approvals;
 use crate::http::problem::{HttpProblem, ProblemKind};
-use crate::http::{AdminRecord, Deps, HttpConfig, router};
+use crate::http::{AdminRecord, Deps, HttpConfig, router, schedules};
 use crate::kannel::{BEGINNING_OCTETS, FastPath, GeneralPath, PATH, SendSms, is_for_fast_path};
 use axum::Router;
 use axum::body::Body;
@@ -72,9 +73,23 @@ pub struct HttpRunning {
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
     admin: AdminRecord,
+    #[cfg(test)]
+    app: App,
 }
 
 impl HttpRunning {
+    /// The state that its handlers share.
+    #[cfg(test)]
+    pub(crate) fn app(&self) -> App {
+        self.app.clone()
+    }
+
+    /// Passwords that were hashed.
+    #[cfg(test)]
+    pub(crate) fn password_hashes(&self) -> u64 {
+        self.app.auth.sign_in.hasher.count()
+    }
+
     /// What it knows of admin tokens; whoever makes one sets it.
     pub fn admin_record(&self) -> AdminRecord {
         self.admin.clone()
@@ -112,8 +127,11 @@ pub async fn serve(config: HttpConfig, deps: Deps) -> Result<HttpRunning, ServeE
         deps.clock.clone(),
     );
     let app = App::new(deps, &config, stopping.clone());
-    let following = app.clone();
+    let (following, telling) = (app.clone(), app.clone());
+    let (scheduling, keeping) = (app.clone(), app.clone());
     let admin = app.auth.admin.clone();
+    #[cfg(test)]
+    let shared = app.clone();
     let door = HttpDoorState {
         paths: RequestPaths::new(app, Arc::new(sendsms)),
         tls: config.tls.clone().map(TlsAcceptor::from),
@@ -132,13 +150,26 @@ pub async fn serve(config: HttpConfig, deps: Deps) -> Result<HttpRunning, ServeE
     let task = tokio::spawn(async move {
         let upkeep = metrics.map(|handle| tokio::spawn(fold_metrics(handle)));
         let following = tokio::spawn(async move { following.follow_revocations().await });
+        let telling = tokio::spawn(approvals::notices::run(telling));
+        let scheduling = tokio::spawn(schedules::runner::run(scheduling));
+        let keeping = tokio::spawn(crate::http::imports::keeper::keep(keeping));
         door.run(listener).await;
+        scheduling.abort();
         following.abort();
+        telling.abort();
+        keeping.abort();
         if let Some(upkeep) = upkeep {
             upkeep.abort();
         }
     });
-    Ok(HttpRunning { address, stop, task, admin })
+    Ok(HttpRunning {
+        address,
+        stop,
+        task,
+        admin,
+        #[cfg(test)]
+        app: shared,
+    })
 }
 
 async fn fold_metrics(handle: metrics_exporter_prometheus::PrometheusHandle) {

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bounds;
+pub(crate) mod browser;
 mod connections;
 mod tls;
 mod walls;
@@ -18,7 +19,7 @@ pub(crate) const NOW: Timestamp = Timestamp(1_794_983_200_000_000);
 /// The secret of callbacks is the account's name.
 pub(crate) fn secrets() -> DoorSecrets {
     let callbacks = Arc::new(|account: &str| Some(format!("whsec_{account}")));
-    DoorSecrets { audit: store::AuditKey(KEY), callbacks }
+    DoorSecrets { audit: store::AuditKey(KEY), callbacks, users: KEY }
 }
 
 pub(crate) const KEY: [u8; LINK_KEY_OCTETS] = [9; LINK_KEY_OCTETS];
@@ -98,6 +99,50 @@ impl TestServer {
         request.id()
     }
 
+    /// The state that handlers share.
+    pub fn app(&self) -> crate::http::app::App {
+        self.door.app()
+    }
+
+    /// An import of a file that waits for a decision; its id.
+    pub async fn import_job(&self, token: &str, csv: &str) -> String {
+        let begun = self.anon(Method::POST, "/api/v1/recipients:import?dry_run=true").bearer_auth(token);
+        let (status, job) = said(begun.header("content-type", "text/csv").body(csv.to_owned())).await;
+        assert_eq!(status, 202, "{job}");
+        let id = job["id"].as_str().unwrap().to_owned();
+        self.compared(token, &id).await;
+        id
+    }
+
+    /// An import once it was compared, or failed.
+    pub async fn compared(&self, token: &str, id: &str) -> Value {
+        loop {
+            let shown = self.anon(Method::GET, &format!("/api/v1/imports/{id}")).bearer_auth(token);
+            let (status, job) = said(shown).await;
+            assert_eq!(status, 200, "{job}");
+            if !["reading", "comparing"].contains(&job["state"].as_str().unwrap()) {
+                return job;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// A directory of the account `default`, with one person.
+    pub fn with_directory(&self, name: &str) -> Arc<TestDirectory> {
+        let settings = DirectorySettings {
+            name: name.to_owned(),
+            account: "default".to_owned(),
+            url: "ldap://directory.example".to_owned(),
+            removes_absent: true,
+            gone_percent_max: 20,
+            ..DirectorySettings::default()
+        };
+        let rows = std::sync::Mutex::new(Ok(vec![json!({"id": "dir-1", "name": "Ada"})]));
+        let directory = Arc::new(TestDirectory { settings, rows });
+        self.policies.directories.store(Arc::new(vec![directory.clone()]));
+        directory
+    }
+
     /// With accounts and money.
     pub async fn with_ledger(reload: Reload) -> TestServer {
         let config = HttpConfig::plain(([127, 0, 0, 1], 0).into(), None);
@@ -133,21 +178,9 @@ impl TestServer {
         let policies = ReloadedPolicies::default();
         let guessing: Arc<GuessingGuard> = Arc::default();
         let deps = Deps {
-            engine: engine.clone(),
-            store: store.clone(),
-            media: store::media::Media::at(&dir.path().join("media")),
-            clock,
-            secrets: secrets(),
-            links: links.clone(),
-            messages: Arc::new(engine.messages()),
-            live_tokens: Arc::default(),
-            guessing: guessing.clone(),
-            policies: policies.clone(),
-            forget_elsewhere: None,
             reload,
             ledger: has_ledger.then(|| ledger_in(dir.path())),
-            metrics: None,
-            forwarding: None,
+            ..deps((&engine, &store), dir.path(), clock, (&links, &guessing, &policies))
         };
         let door = serve(config, deps).await.unwrap();
         let client = Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
@@ -196,11 +229,74 @@ impl TestServer {
         said["id"].as_str().unwrap().to_owned()
     }
 
+    /// The same with another door, as after a restart.
+    pub async fn reopened(mut self) -> TestServer {
+        let ticking = self.clock.clone();
+        let clock: Clock = Arc::new(move || Timestamp(ticking.load(Ordering::Relaxed)));
+        let shared = (&self.links, &self.guessing, &self.policies);
+        let deps = deps((&self.engine, &self.store), self.dir.path(), clock, shared);
+        let config = HttpConfig::plain(([127, 0, 0, 1], 0).into(), None);
+        let before = std::mem::replace(&mut self.door, serve(config, deps).await.unwrap());
+        before.stop().await;
+        self
+    }
+
     pub async fn close(self) {
         self.door.stop().await;
         self.engine.stop().await;
         self.store.close().await.unwrap();
         drop(self.dir);
+    }
+}
+
+fn deps(
+    (engine, store): (&Engine, &SharedStore),
+    dir: &std::path::Path,
+    clock: Clock,
+    (links, guessing, policies): (&Arc<AnswerLinks>, &Arc<GuessingGuard>, &ReloadedPolicies),
+) -> Deps {
+    Deps {
+        engine: engine.clone(),
+        store: store.clone(),
+        media: store::media::Media::at(&dir.join("media")),
+        clock,
+        secrets: secrets(),
+        links: links.clone(),
+        messages: Arc::new(engine.messages()),
+        live_tokens: Arc::default(),
+        guessing: guessing.clone(),
+        policies: policies.clone(),
+        forget_elsewhere: None,
+        reload: None,
+        ledger: None,
+        metrics: None,
+        forwarding: None,
+    }
+}
+
+/// A directory whose people a test writes down.
+pub(crate) struct TestDirectory {
+    pub settings: DirectorySettings,
+    pub rows: std::sync::Mutex<Result<Vec<Value>, String>>,
+}
+
+impl DirectorySource for TestDirectory {
+    fn settings(&self) -> &DirectorySettings {
+        &self.settings
+    }
+
+    fn read(
+        &self,
+        rows: tokio::sync::mpsc::Sender<DirectoryRow>,
+    ) -> futures_util::future::BoxFuture<'_, Result<(), String>> {
+        Box::pin(async move {
+            let people = self.rows.lock().unwrap().clone()?;
+            for person in people {
+                let place = format!("uid={}", person["id"]);
+                rows.send(DirectoryRow { place, person }).await.map_err(|_| "nobody reads".to_owned())?;
+            }
+            Ok(())
+        })
     }
 }
 

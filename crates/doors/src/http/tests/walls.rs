@@ -25,10 +25,18 @@ enum Thing {
     Group,
     /// A person's request to join a group.
     Wish,
+    /// An import that waits for a decision.
+    Import,
     Attachment,
     Token,
     /// The account itself, as its money is kept.
     Money,
+    /// A user who was not invited yet.
+    User,
+    Draft,
+    Template,
+    Area,
+    Schedule,
     /// Something that nobody has.
     Nobodys,
 }
@@ -58,7 +66,10 @@ fn nothing(_: &str, _: u32) -> Sent {
 
 /// The case of an operation. One that is not here is a new one: say here how it is tried.
 fn case_of(row: &Operation) -> Case {
-    use Thing::{Alert, Attachment, Group, Money, Nobodys, Nothing, Observer, Recipient, Stop, Token, Wish};
+    use Thing::{
+        Alert, Attachment, Group, Import, Money, Nobodys, Nothing, Observer, Recipient, Stop, Token, User,
+        Wish,
+    };
     let alert = |_: &str, n: u32| Sent::Json(json!({"text": n.to_string(), "audience": ["recipient:ann"]}));
     let person = |id: &str, _: u32| Sent::Json(json!({"id": id, "name": "Put"}));
     let renamed = |_: &str, _: u32| Sent::Json(json!({"name": "Put"}));
@@ -67,8 +78,9 @@ fn case_of(row: &Operation) -> Case {
         ("POST", "recipients") => case(Nothing, 201, |_, n| Sent::Json(json!({"id": format!("r{n}")}))),
         (
             "GET",
-            "recipients" | "recipients:export" | "stops" | "group-requests" | "groups" | "alerts" | "tokens"
-            | "audit" | "audit:verify" | "accounts" | "callback-secret",
+            "approvals" | "reviews" | "imports" | "directories" | "recipients" | "recipients:export"
+            | "stops" | "group-requests" | "groups" | "alerts" | "tokens" | "audit" | "audit:verify"
+            | "accounts" | "callback-secret",
         )
         | ("GET", "tariffs" | "diameter-peers") => case(Nothing, 200, nothing),
         ("GET", "recipients/{id}") => case(Recipient, 200, nothing),
@@ -82,6 +94,15 @@ fn case_of(row: &Operation) -> Case {
         ("POST", "recipients:import") => {
             case(Nothing, 200, |_, n| Sent::Raw("text/csv", format!("id,name\ni{n},Import\n")))
         }
+        ("GET", "imports/{id}" | "imports/{id}/problems.csv") => case(Import, 200, nothing),
+        ("POST", "imports/{id}:commit" | "imports/{id}:discard") => case(Import, 200, nothing),
+        // It was not committed: with the import the caller comes as far as that.
+        ("POST", "imports/{id}:undo") => case(Import, 409, nothing),
+        ("POST", "directories/{id}:run") => case(Nobodys, 404, nothing),
+        ("GET", "groups/{id}/people") => case(Group, 200, nothing),
+        ("POST", "groups:preview") => {
+            case(Nothing, 200, |_, _| Sent::Json(json!({"rule": {"attribute": "a", "is": "b"}})))
+        }
         ("POST", "stops/{id}:confirm" | "stops/{id}:dismiss") => case(Stop, 204, nothing),
         ("POST", "group-requests/{id}:approve" | "group-requests/{id}:reject") => case(Wish, 204, nothing),
         ("POST", "groups") => case(Nothing, 201, |_, n| Sent::Json(json!({"id": format!("g{n}")}))),
@@ -91,8 +112,16 @@ fn case_of(row: &Operation) -> Case {
         ("POST", "alerts") => case(Nothing, 202, alert),
         ("POST", "alerts:forecast") => case(Nothing, 200, alert),
         ("GET", path) if path.starts_with("alerts/{id}") => case(Alert, 200, nothing),
-        // No rule asks for an approval, nothing is paused: with the alert the caller comes as far as that.
-        ("POST", "alerts/{id}:approve" | "alerts/{id}:resume") => case(Alert, 409, nothing),
+        // Nothing is paused: with the alert the caller comes as far as that.
+        ("POST", "alerts/{id}:resume") => case(Alert, 409, nothing),
+        // These are decisions of people: no token takes them.
+        (
+            "POST",
+            "alerts/{id}:approve" | "alerts/{id}:return" | "alerts/{id}:reject" | "alerts/{id}:review",
+        ) => case(Alert, 403, nothing),
+        ("POST", "alerts/{id}:send-alone") => {
+            case(Alert, 403, |_, _| Sent::Json(json!({"reason": "nobody can be reached"})))
+        }
         ("POST", "alerts/{id}:cancel" | "alerts/{id}:pause" | "alerts/{id}:retry-failed") => {
             case(Alert, 200, nothing)
         }
@@ -121,8 +150,72 @@ fn case_of(row: &Operation) -> Case {
             case(Nothing, 201, |_, _| Sent::Json(json!({"origin_host": "*", "realm": "x.example"})))
         }
         ("POST", "reload") => case(Nothing, 200, nothing),
-        other => panic!("{other:?} has no case: say in case_of how it is tried, and on what"),
+        ("GET", "users") => case(Nothing, 200, nothing),
+        ("POST", "users") => {
+            case(Nothing, 201, |_, n| Sent::Json(json!({"name": format!("u{n}"), "roles": ["viewer"]})))
+        }
+        ("GET", "users/{id}" | "users/{id}/sessions") | ("POST", "users/{id}:invite") => {
+            case(User, 200, nothing)
+        }
+        ("PATCH", "users/{id}") => case(User, 200, |_, _| Sent::Json(json!({"full_name": "Put"}))),
+        ("POST", "users/{id}:reset") => case(User, 200, |_, _| Sent::Json(json!({}))),
+        ("DELETE", "users/{id}" | "users/{id}/sessions") => case(User, 204, nothing),
+        ("DELETE", "users/{id}/sessions/{session}") => case(Nobodys, 404, nothing),
+        // A token is nobody's own: it is refused before anything is looked at.
+        (_, path) if row.need == RequiredRole::SignedIn => {
+            assert!(path.starts_with("me") || path.starts_with("session"), "{path}");
+            case(Nothing, 200, nothing)
+        }
+        other => prepared_case_of(row)
+            .unwrap_or_else(|| panic!("{other:?} has no case: say in case_of how it is tried, and on what")),
     }
+}
+
+/// The case of an operation on what alerts are prepared with.
+fn prepared_case_of(row: &Operation) -> Option<Case> {
+    use Thing::{Area, Draft, Nothing, Schedule, Template};
+    let alert = |_: &str, n: u32| Sent::Json(json!({"text": n.to_string(), "audience": ["recipient:ann"]}));
+    let renamed = |_: &str, _: u32| Sent::Json(json!({"name": "Put"}));
+    Some(match (row.method, row.path.strip_prefix("/api/v1/")?) {
+        ("POST", "alerts:check") => case(Nothing, 200, alert),
+        ("GET", "drafts" | "templates" | "areas" | "schedules") => case(Nothing, 200, nothing),
+        ("POST", "drafts") => case(Nothing, 201, alert),
+        ("GET", path) if path.starts_with("drafts/{id}") => case(Draft, 200, nothing),
+        ("PUT" | "PATCH", "drafts/{id}") => case(Draft, 200, alert),
+        ("DELETE", "drafts/{id}") => case(Draft, 204, nothing),
+        ("POST", "drafts/{id}:submit") => case(Draft, 202, nothing),
+        ("POST", "drafts/{id}:copy") => case(Draft, 201, nothing),
+        ("POST", "templates") => case(Nothing, 201, |_, n| Sent::Json(json!({"name": n.to_string()}))),
+        ("GET", "templates/{id}") => case(Template, 200, nothing),
+        ("PUT", "templates/{id}") => Case { another: 201, ..case(Template, 200, renamed) },
+        ("DELETE", "templates/{id}") => case(Template, 204, nothing),
+        ("POST", "templates/{id}:draft") => case(Template, 201, nothing),
+        ("POST", "areas") => case(Nothing, 201, |_, n| Sent::Json(circle(&format!("a{n}")))),
+        ("GET", "areas/{id}") => case(Area, 200, nothing),
+        ("PUT", "areas/{id}") => Case { another: 201, ..case(Area, 200, |id, _| Sent::Json(circle(id))) },
+        ("DELETE", "areas/{id}") => case(Area, 204, nothing),
+        ("POST", "schedules") => case(Nothing, 201, |_, n| Sent::Json(weekly(&format!("s{n}"), "Weekly"))),
+        ("GET", "schedules/{id}") => case(Schedule, 200, nothing),
+        ("PUT", "schedules/{id}") => {
+            Case { another: 201, ..case(Schedule, 200, |id, _| Sent::Json(weekly(id, "Put"))) }
+        }
+        ("PATCH", "schedules/{id}") => case(Schedule, 200, renamed),
+        ("DELETE", "schedules/{id}") => case(Schedule, 204, nothing),
+        ("POST", "schedules/{id}:run") => case(Schedule, 202, nothing),
+        ("POST", "schedules/{id}:skip" | "schedules/{id}:unskip") => case(Schedule, 200, nothing),
+        _ => return None,
+    })
+}
+
+fn circle(id: &str) -> Value {
+    let geometry = json!({"type": "Point", "coordinates": [18, 59]});
+    json!({"type": "Feature", "id": id, "geometry": geometry, "properties": {"radius": 100}})
+}
+
+fn weekly(id: &str, name: &str) -> Value {
+    let request = json!({"text": "Test", "audience": ["recipient:ann"]});
+    json!({"id": id, "name": name, "start": "2026-12-07T12:00:00", "time_zone": "Europe/Stockholm",
+        "rule": "RRULE:FREQ=WEEKLY", "request": request})
 }
 
 /// Two accounts with people, money and a token of every role.
@@ -188,6 +281,7 @@ impl Walls {
                 let group = self.made(operator, "/api/v1/groups", group).await;
                 self.server.join_request(ACCOUNTS[account], &group, "ann").await
             }
+            Thing::Import => self.server.import_job(operator, &format!("id,name\nj{n},Import\n")).await,
             Thing::Attachment => {
                 let request = self.server.anon(Method::POST, "/api/v1/attachments").bearer_auth(maker);
                 let (status, stored) = said(request.body(format!("{n} of {account}"))).await;
@@ -197,7 +291,22 @@ impl Walls {
             Thing::Token => {
                 self.made(admin, "/api/v1/tokens", json!({"role": "viewer", "name": "spare"})).await
             }
+            Thing::Draft => self.made(maker, "/api/v1/drafts", alert).await,
+            Thing::Template => {
+                let template =
+                    json!({"id": format!("t{n}"), "name": format!("{n} of {}", ACCOUNTS[account])});
+                self.made(operator, "/api/v1/templates", template).await
+            }
+            Thing::Area => self.made(operator, "/api/v1/areas", circle(&format!("b{n}"))).await,
+            Thing::Schedule => {
+                let name = format!("{n} of {}", ACCOUNTS[account]);
+                self.made(operator, "/api/v1/schedules", weekly(&format!("v{n}"), &name)).await
+            }
             Thing::Money => ACCOUNTS[account].to_owned(),
+            Thing::User => {
+                let user = json!({"name": format!("u{n}"), "full_name": format!("of {}", ACCOUNTS[account]), "roles": ["viewer"]});
+                self.made(admin, "/api/v1/users", user).await
+            }
             Thing::Nobodys => return (format!("0-{n:032}"), String::new()),
         };
         let observer = match thing {
@@ -213,7 +322,7 @@ impl Walls {
     /// Carries it out; gives the status, and the words of a refusal. A stream is not waited for.
     async fn tried(&self, row: &Operation, token: &str, (id, observer): (&str, &str)) -> (u16, String) {
         let case = case_of(row);
-        let mut path = row.path.replace("{id}", id).replace("{observer}", observer);
+        let mut path = row.path.replace("{id}", id).replace("{observer}", observer).replace("{version}", "1");
         if row.path.ends_with("/credit-sessions") {
             path.push_str(&format!("?account={id}"));
         }
@@ -311,9 +420,19 @@ async fn what_another_has_is_refused_in_the_words_for_what_nobody_has() {
 async fn lists_hold_what_is_the_accounts_own() {
     let walls = Walls::open().await;
     for account in 0..ACCOUNTS.len() {
-        for thing in
-            [Thing::Observer, Thing::Recipient, Thing::Group, Thing::Wish, Thing::Attachment, Thing::Token]
-        {
+        for thing in [
+            Thing::Observer,
+            Thing::Recipient,
+            Thing::Group,
+            Thing::Wish,
+            Thing::Attachment,
+            Thing::Token,
+            Thing::User,
+            Thing::Draft,
+            Thing::Template,
+            Thing::Area,
+            Thing::Schedule,
+        ] {
             walls.thing(thing, account, maker(Role::Submit)).await;
         }
     }

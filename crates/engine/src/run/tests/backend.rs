@@ -2,6 +2,7 @@
 //! of both.
 
 use super::test_engine::{START, TestEngine};
+use crate::approval::ApprovalPolicy;
 use crate::shared::Node;
 use records::Timestamp;
 use std::collections::BTreeMap;
@@ -107,6 +108,11 @@ impl TestBackend {
     }
 
     pub async fn engine_at(&self, now: Timestamp) -> TestEngine {
+        self.engine_asking(now, ApprovalPolicy::default()).await
+    }
+
+    /// With rules of approval.
+    pub async fn engine_asking(&self, now: Timestamp, approval: ApprovalPolicy) -> TestEngine {
         let node = match self {
             TestBackend::Files(_) => None,
             TestBackend::Shared(..) => {
@@ -114,7 +120,7 @@ impl TestBackend {
             }
         };
         let (bus, store) = self.open().await;
-        TestEngine::on(bus, store, now, node).await
+        TestEngine::asking(bus, store, now, (node, approval)).await
     }
 
     /// What kill -9 leaves of a house, whatever it was about to do.

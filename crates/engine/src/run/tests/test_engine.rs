@@ -1,6 +1,7 @@
 //! A whole house for tests: the real bus, the real store, the engine, and a carrier that does as it is told.
 
 use crate::api::{Draft, Links, Parts, Report, Settings, Submitted, UnitsEstimator};
+use crate::approval::ApprovalPolicy;
 use crate::run::{Engine, GATEWAYS};
 use crate::shared::Node;
 use crate::testing::{request, route};
@@ -90,8 +91,19 @@ impl TestEngine {
         now: Timestamp,
         node: Option<Node>,
     ) -> TestEngine {
+        TestEngine::asking(bus, store, now, (node, ApprovalPolicy::default())).await
+    }
+
+    /// The same, with rules of approval.
+    pub async fn asking(
+        bus: Arc<dyn bus::Bus>,
+        store: store::SharedStore,
+        now: Timestamp,
+        (node, approval): (Option<Node>, ApprovalPolicy),
+    ) -> TestEngine {
         let clock = Arc::new(AtomicI64::new(now.0));
-        let (parts, routes) = parts(bus.clone(), store.clone(), clock.clone());
+        let (mut parts, routes) = parts(bus.clone(), store.clone(), clock.clone());
+        parts.settings.approval = approval;
         for route in &routes {
             put_up(&*bus, &route.name, now, node.as_ref()).await;
         }
@@ -312,6 +324,7 @@ pub fn draft(request: AlertRequest) -> Draft {
     Draft {
         account,
         token: "t".into(),
+        authors: Vec::new(),
         request,
         origin: Origin::Api,
         key: None,

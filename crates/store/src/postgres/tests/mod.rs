@@ -48,7 +48,7 @@ async fn a_reader_sees_an_import_whole_or_not_at_all() {
 }
 
 fn sweeps(module: &str) -> impl Iterator<Item = bool> {
-    let matters = ["recipients", "imports"].contains(&module);
+    let matters = ["recipients", "imports", "import_jobs"].contains(&module);
     [true, false].into_iter().filter(move |sweep| matters || *sweep)
 }
 

@@ -44,7 +44,8 @@ pub(crate) const POLYGON_POINTS_MAX: usize = 100_000;
 /// Kilometres from one side of the earth to the other.
 pub(crate) const RADIUS_KM_MAX: f64 = 20_100.0;
 
-const MEMBERS: [&str; 22] = [
+/// Members of a body.
+pub(crate) const MEMBERS: [&str; 22] = [
     "headline",
     "text",
     "texts",
@@ -84,13 +85,24 @@ pub(crate) fn parse(
     now: Timestamp,
     defaults: &Defaults,
 ) -> Result<AlertRequest, HttpProblem> {
-    let mut fields = Fields::default();
-    let request = Object::open(body, "", &MEMBERS, &mut fields)
-        .map(|mut object| read(&mut object, now, defaults, &mut fields));
+    let (request, fields) = parse_part(body, now, defaults);
     match request {
         Some(request) if fields.is_empty() => Ok(request),
         _ => Err(HttpProblem::fields(ProblemKind::InvalidFields, fields)),
     }
+}
+
+/// Reads a body that may lack members: what there is, with defaults for the rest, and every problem; nothing
+/// where it is no object.
+pub(crate) fn parse_part(
+    body: JsonNode,
+    now: Timestamp,
+    defaults: &Defaults,
+) -> (Option<AlertRequest>, Fields) {
+    let mut fields = Fields::default();
+    let request = Object::open(body, "", &MEMBERS, &mut fields)
+        .map(|mut object| read(&mut object, now, defaults, &mut fields));
+    (request, fields)
 }
 
 fn read(object: &mut Object, now: Timestamp, defaults: &Defaults, fields: &mut Fields) -> AlertRequest {
@@ -273,7 +285,7 @@ pub(crate) fn whom(to: &str, has_area: bool, defaults: &Defaults) -> Result<Opti
     let Some((kind, rest)) = to.split_once(':') else {
         let near = nearest(to, &["all", "area"]).map(|near| format!("did you mean {near}? "));
         return Err(format!(
-            "{to:?} is not an audience; {}write all, area, group:G, group:G/channel, recipient:R, alert:ID/received or CHANNEL:ADDRESS",
+            "{to:?} is not an audience; {}write all, area, area:ID, group:G, group:G/channel, recipient:R, alert:ID/received or CHANNEL:ADDRESS",
             near.unwrap_or_default()
         ));
     };
@@ -281,7 +293,8 @@ pub(crate) fn whom(to: &str, has_area: bool, defaults: &Defaults) -> Result<Opti
         return Err(format!("{to:?} names nobody after the colon"));
     }
     match kind {
-        "recipient" => Ok(None),
+        // The engine looks it up when the alert is accepted.
+        "recipient" | "area" => Ok(None),
         "alert" => match rest.split_once('/') {
             Some((id, "received")) if id.parse::<AlertId>().is_ok() => Ok(None),
             _ => {
@@ -307,7 +320,7 @@ pub(crate) fn whom(to: &str, has_area: bool, defaults: &Defaults) -> Result<Opti
 /// Said of what stands before the colon of an audience's entry, with what was probably meant.
 fn unknown_kind(kind: &str) -> String {
     let known: Vec<&str> =
-        ["alert", "group", "recipient"].into_iter().chain(channels::words_before_colon()).collect();
+        ["alert", "area", "group", "recipient"].into_iter().chain(channels::words_before_colon()).collect();
     let near = channels::meant(kind).map(|channel| channel.name()).or_else(|| nearest(kind, &known));
     let near = near.map(|near| format!("; did you mean {near}:…?")).unwrap_or_default();
     let kind: String = kind.chars().take(40).collect();
@@ -472,7 +485,7 @@ fn area(node: JsonNode, fields: &mut Fields) -> Option<AreaRequest> {
         fields.push("area", "has no polygon, circle or geocode");
     }
     let description = object.text("description", HEADLINE_CHARS_MAX, fields).unwrap_or_default();
-    Some(AreaRequest { polygons, circles, geocodes, geocode_attribute, description })
+    Some(AreaRequest { polygons, circles, geocodes, geocode_attribute, description, named: Vec::new() })
 }
 
 fn numbers<const N: usize>(

@@ -265,7 +265,7 @@ proptest! {
         request.not_before = not_before.map(|s| NOW.plus_s(s));
         request.expires = NOW.plus_s(expires);
         request.callback = Some(CallbackRequest { url: "https://x.example/".into(), every_s, xml: drill, events: vec![CallbackEvent::Done] });
-        request.area = Some(AreaRequest { circles: vec![(59.3, 18.0, 2.5)], polygons: vec![vec![(1.0, 1.0), (2.0, 1.0), (2.0, 2.0), (1.0, 1.0)]], geocodes: vec!["AKZ124".into()], geocode_attribute: Some("ugc".into()), description: "town".into() });
+        request.area = Some(AreaRequest { circles: vec![(59.3, 18.0, 2.5)], polygons: vec![vec![(1.0, 1.0), (2.0, 1.0), (2.0, 2.0), (1.0, 1.0)]], geocodes: vec!["AKZ124".into()], geocode_attribute: Some("ugc".into()), description: "town".into(), named: Vec::new() });
         let written = serde_json::to_vec(&view::request(&request)).unwrap();
         let back = parse(json::parse(&written).unwrap(), NOW, &Defaults::default()).map_err(|problem| problem.listed()).unwrap();
         prop_assert_eq!(back, request);

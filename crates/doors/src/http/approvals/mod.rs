@@ -1,0 +1,56 @@
+//! Approvals: alerts that wait for other people, what those decide, and reviews of what was sent alone.
+//!
+//! `GET /api/v1/approvals` · `GET /api/v1/reviews` · `POST /api/v1/alerts/{id}:approve`, `:return`,
+//! `:reject`, `:send-alone`, `:review`, which [`crate::http::alerts`] hands over. A decision is read by [`decisions`],
+//! who may take it is judged by [`deciders`]; [`notices`] tells approvers and administrators by their own
+//! devices; [`steering`] has others confirm a stop or a pause where a rule says so.
+
+pub(crate) mod approvers;
+pub(crate) mod deciders;
+mod decisions;
+mod drafts;
+pub(crate) mod notices;
+mod reviews;
+pub(crate) mod steering;
+#[cfg(test)]
+mod tests;
+pub(crate) mod view;
+
+pub(crate) use decisions::{VERBS, decide};
+
+use crate::http::app::App;
+use crate::http::auth::Caller;
+use crate::http::problem::HttpResult;
+use crate::http::request::query::{Query, cursor};
+use axum::extract::State;
+use axum::http::Uri;
+use axum::routing::get;
+use axum::{Json, Router};
+use records::AlertNo;
+use serde_json::{Value, json};
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route("/api/v1/approvals", get(list)).route("/api/v1/reviews", get(reviews::list))
+}
+
+/// Alerts that wait, the oldest first; to a user those of their scope and space alone.
+async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> HttpResult<Json<Value>> {
+    let query = Query::read(&uri, &["cursor", "limit"])?;
+    let limit = query.limit()?;
+    let after = query.number_cursor()?.map_or(AlertNo(0), AlertNo);
+    let now = app.now();
+    let alerts = app.store.alerts_awaiting_approval(Some(caller.account()), after, limit).await?;
+    let next = alerts.last().filter(|_| alerts.len() == limit).map(|last| cursor(last.no.0));
+    let is_seen = |alert: &&records::Alert| {
+        caller
+            .user
+            .as_ref()
+            .is_none_or(|user| deciders::is_in_reach(&user.scope, alert) && user.space == alert.request.mode)
+    };
+    let items: Vec<Value> = alerts
+        .iter()
+        .filter(is_seen)
+        .map(|alert| view::waiting(alert, caller.user.as_deref(), now))
+        .collect();
+    Ok(Json(json!({"items": items, "next": next})))
+}

@@ -1,0 +1,379 @@
+//! Sessions of users: the cookie, its session in the store, the proof that a write is the console's own, the
+//! space of a request, and the caller that comes of it.
+
+use crate::http::app::App;
+use crate::http::auth::Caller;
+use crate::http::auth::password_hasher::fill_random;
+use crate::http::auth::sessions::cookie;
+use crate::http::auth::signed_in::{SignedInUser, UserScope, space_name};
+use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
+use crate::http::routes::Operation;
+use crate::http::users::record::{self, StoredUser};
+use crate::live_tokens::session_key;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue};
+use records::{Mode, Timestamp};
+use serde::{Deserialize, Serialize};
+use sign_in::session::{AGE_MAX_S, RightsChange, SessionLife, SessionTimes, SessionToken, TOKEN_OCTETS};
+use store::StoredSession;
+
+/// The cookie's name under TLS: a browser takes it only from this host, by TLS, for every path.
+pub(crate) const SECURE_COOKIE: &str = "__Host-campanile";
+/// Its name without TLS.
+pub(crate) const PLAIN_COOKIE: &str = "campanile";
+/// What a write brings to show that a page of ours made it.
+const CSRF: &str = "x-campanile-csrf";
+/// The space that a page is of.
+const SPACE: &str = "x-campanile-space";
+const FETCH_SITE: &str = "sec-fetch-site";
+/// The second factor has to follow the password within so long.
+const PENDING_S: u64 = 10 * 60;
+/// Characters of a browser's name that are kept.
+const AGENT_CHARS_MAX: usize = 200;
+
+/// Bodies that a form of any site can send without a question before it (Fetch, section 3.2.2).
+const FORM_TYPES: [&str; 3] = ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"];
+
+/// What is kept of a session beside its times.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SessionRecord {
+    pub began_s: u64,
+    pub confirmed_s: u64,
+    /// The password was right, and the second factor is still to come.
+    pub is_pending: bool,
+    /// Where it began.
+    pub from: String,
+    /// The browser that it began in.
+    pub agent: String,
+}
+
+/// A session that has not ended, with the cookie's secret.
+#[derive(Clone)]
+pub(crate) struct UserSession {
+    pub token: SessionToken,
+    pub stored: StoredSession,
+    pub state: SessionRecord,
+}
+
+impl UserSession {
+    /// A session that begins, with a secret of its own: one that the browser brought is never adopted.
+    pub(crate) fn begin(user: &StoredUser, state: SessionRecord, now: Timestamp) -> HttpResult<UserSession> {
+        let times = SessionTimes::begin(seconds(now));
+        let state = SessionRecord { began_s: times.began_s, confirmed_s: times.confirmed_s, ..state };
+        let mut session = UserSession::made(&user.account, &user.id, state, times)?;
+        if session.state.is_pending {
+            session.stored.until = timestamp(times.began_s.saturating_add(PENDING_S));
+        }
+        Ok(session)
+    }
+
+    fn made(account: &str, user: &str, state: SessionRecord, times: SessionTimes) -> HttpResult<UserSession> {
+        let mut random = [0; TOKEN_OCTETS];
+        fill_random(&mut random)?;
+        let token = SessionToken::new(random);
+        let stored = StoredSession {
+            hash: token.hash(),
+            account: account.to_owned(),
+            user: user.to_owned(),
+            used: timestamp(times.used_s),
+            until: timestamp(times.ends_s()),
+            body: written(&state)?,
+        };
+        Ok(UserSession { token, stored, state })
+    }
+
+    pub(crate) fn times(&self) -> SessionTimes {
+        SessionTimes {
+            began_s: self.state.began_s,
+            used_s: seconds(self.stored.used),
+            confirmed_s: self.state.confirmed_s,
+        }
+    }
+
+    /// The same session under another secret, after a change of what its holder may do.
+    pub(crate) fn renewed(&self, change: RightsChange, now: Timestamp) -> HttpResult<UserSession> {
+        let times = self.times().after(change, seconds(now));
+        let state = SessionRecord { confirmed_s: times.confirmed_s, is_pending: false, ..self.state.clone() };
+        UserSession::made(&self.stored.account, &self.stored.user, state, times)
+    }
+
+    /// The session with other times.
+    pub(crate) fn with_times(&self, times: SessionTimes) -> HttpResult<StoredSession> {
+        let state = SessionRecord { confirmed_s: times.confirmed_s, ..self.state.clone() };
+        Ok(StoredSession {
+            used: timestamp(times.used_s),
+            until: timestamp(times.ends_s()),
+            body: written(&state)?,
+            ..self.stored.clone()
+        })
+    }
+}
+
+fn written(state: &SessionRecord) -> HttpResult<String> {
+    let failed =
+        |error| HttpProblem::new(ProblemKind::Internal, format!("a session cannot be kept: {error}"));
+    serde_json::to_string(state).map_err(failed)
+}
+
+/// Whole seconds of a time.
+pub(crate) fn seconds(at: Timestamp) -> u64 {
+    u64::try_from(at.0 / 1_000_000).unwrap_or(0)
+}
+
+/// The time of whole seconds.
+pub(crate) fn timestamp(seconds: u64) -> Timestamp {
+    Timestamp(i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1_000_000))
+}
+
+/// The browser's name, as it says it.
+pub(crate) fn agent(headers: &HeaderMap) -> String {
+    let agent = headers.get("user-agent").and_then(|agent| agent.to_str().ok()).unwrap_or_default();
+    agent.chars().take(AGENT_CHARS_MAX).collect()
+}
+
+/// The secret in the cookie, if there is one of the right form.
+pub(crate) fn brought(app: &App, headers: &HeaderMap) -> Option<SessionToken> {
+    SessionToken::read(&cookie(headers, cookie_name(app))?)
+}
+
+fn cookie_name(app: &App) -> &'static str {
+    if app.auth.secure_cookies { SECURE_COOKIE } else { PLAIN_COOKIE }
+}
+
+/// The cookie of a session; without one, what removes it.
+pub(crate) fn set_cookie(app: &App, session: Option<&UserSession>) -> HttpResult<HeaderValue> {
+    let (value, age) = session.map_or((String::new(), 0), |session| (session.token.text(), AGE_MAX_S));
+    let secure = if app.auth.secure_cookies { "; Secure" } else { "" };
+    let name = cookie_name(app);
+    let text = format!("{name}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}");
+    HeaderValue::from_str(&text)
+        .map_err(|_| HttpProblem::new(ProblemKind::Internal, "the cookie cannot be written"))
+}
+
+/// The session of the cookie that these headers carry; nothing if there is no cookie.
+///
+/// # Errors
+/// The session has ended.
+pub(crate) async fn find(app: &App, headers: &HeaderMap) -> HttpResult<Option<UserSession>> {
+    let Some(token) = brought(app, headers) else { return Ok(None) };
+    let now = app.now();
+    let stored = app.store.session(token.hash(), now).await?;
+    let found = stored.and_then(|stored| {
+        let state = serde_json::from_str(&stored.body).ok()?;
+        Some(UserSession { token, stored, state })
+    });
+    let session = found.ok_or_else(ended)?;
+    match session.times().state(seconds(now)) {
+        SessionLife::Live { .. } => Ok(Some(session)),
+        SessionLife::Idle | SessionLife::TooOld => Err(ended()),
+    }
+}
+
+/// Said of a session that has ended.
+pub(crate) fn ended() -> HttpProblem {
+    HttpProblem::new(ProblemKind::SessionEnded, "sign in again: the session has ended, or was ended")
+}
+
+/// The caller of the session cookie that these headers carry; nothing if there is no cookie.
+pub(crate) async fn caller(app: &App, headers: &HeaderMap, row: &Operation) -> HttpResult<Option<Caller>> {
+    let Some(mut session) = find(app, headers).await? else { return Ok(None) };
+    if session.state.is_pending {
+        return Err(HttpProblem::new(
+            ProblemKind::SecondFactorNeeded,
+            "give the second factor first, with POST /api/v1/session:second",
+        ));
+    }
+    if row.method != "GET" {
+        check_write(headers, &session.token)?;
+    }
+    let (account, id) = (session.stored.account.clone(), session.stored.user.clone());
+    let user = record::find(&app.store, &account, &id).await?.filter(|user| user.record.is_active);
+    let user = user.ok_or_else(ended)?;
+    let space = space(headers, row, &user.record.scope)?;
+    touch(app, &mut session).await?;
+    Ok(Some(caller_of(&user, &session, space, app.now())))
+}
+
+/// A user in their session, as a caller.
+pub(crate) fn caller_of(user: &StoredUser, session: &UserSession, space: Mode, now: Timestamp) -> Caller {
+    let is_confirmed = session.times().is_confirmed(seconds(now));
+    let signed_in = SignedInUser { session: session.stored.hash, is_confirmed, ..signed_in(user, space) };
+    Caller::of_user(signed_in, &user.account)
+}
+
+/// A user without a session, as the caller of what happens in their name.
+pub(crate) fn absent(user: &StoredUser, space: Mode) -> Caller {
+    Caller::of_user(signed_in(user, space), &user.account)
+}
+
+fn signed_in(user: &StoredUser, space: Mode) -> SignedInUser {
+    let profile = &user.record.profile;
+    SignedInUser {
+        id: user.id.clone(),
+        name: profile.name.clone(),
+        full_name: profile.full_name.clone(),
+        person: profile.person.clone().unwrap_or_else(|| user.id.clone()),
+        roles: user.record.roles.clone(),
+        scope: user.record.scope.clone(),
+        space,
+        session: [0; 32],
+        is_confirmed: false,
+    }
+}
+
+/// Notes that a session is in use, at most once a minute.
+async fn touch(app: &App, session: &mut UserSession) -> HttpResult<()> {
+    let mut times = session.times();
+    if !times.touch(seconds(app.now())) {
+        return Ok(());
+    }
+    session.stored = session.with_times(times)?;
+    match app.store.update_session(session.stored.clone()).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(ended()),
+        // A store that takes no writes for now can still be read.
+        Err(error) => {
+            tracing::debug!(%error, "the use of a session could not be noted");
+            Ok(())
+        }
+    }
+}
+
+/// The proof that a request which writes was made by a page of ours: not by another site (the browser says
+/// from where, and a form of another site cannot set the header), nor by a form.
+pub(crate) fn check_write(headers: &HeaderMap, token: &SessionToken) -> HttpResult<()> {
+    check_origin(headers)?;
+    let given = headers.get(CSRF).and_then(|value| value.to_str().ok());
+    let refused = match given {
+        Some(given) if token.is_csrf(given) => return Ok(()),
+        Some(_) => "X-Campanile-CSRF is not that of this session",
+        None => "X-Campanile-CSRF is missing",
+    };
+    let detail = format!("{refused}: send the csrf of GET /api/v1/session in it");
+    Err(HttpProblem::field(ProblemKind::CrossSite, "X-Campanile-CSRF", detail))
+}
+
+/// A request of another site, or one that a form could have made, is refused.
+pub(crate) fn check_origin(headers: &HeaderMap) -> HttpResult<()> {
+    if let Some(site) = headers.get(FETCH_SITE)
+        && site.as_bytes() != b"same-origin"
+    {
+        let reason = "is not same-origin: only pages of this server may do this";
+        return Err(HttpProblem::field(ProblemKind::CrossSite, "Sec-Fetch-Site", reason));
+    }
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if FORM_TYPES.contains(&essence.as_str()) {
+        let reason = format!("is {essence}, which a form of any site can send; send application/json");
+        return Err(HttpProblem::field(ProblemKind::CrossSite, "Content-Type", reason));
+    }
+    Ok(())
+}
+
+/// The space that a request names; one that concerns alerts has to name it.
+fn space(headers: &HeaderMap, row: &Operation, scope: &UserScope) -> HttpResult<Mode> {
+    let wrong = |reason: String| HttpProblem::field(ProblemKind::BadHeader, "X-Campanile-Space", reason);
+    let space = match headers.get(SPACE).map(HeaderValue::as_bytes) {
+        Some(b"live") => Mode::Live,
+        Some(b"drill") => Mode::Drill,
+        Some(_) => return Err(wrong("is neither live nor drill".to_owned())),
+        None if row.concerns_alerts() => {
+            return Err(wrong("is needed where alerts are concerned: live or drill".to_owned()));
+        }
+        None => return Ok(scope.spaces.first().copied().unwrap_or(Mode::Drill)),
+    };
+    if !scope.spaces.contains(&space) {
+        let name = space_name(space);
+        let detail = format!("you are not in the {name} space; an administrator can add it to your spaces");
+        return Err(HttpProblem::new(ProblemKind::WrongSpace, detail));
+    }
+    Ok(space)
+}
+
+/// Gives a session another secret after a change of what its holder may do; after one of credentials all
+/// other sessions of the user end.
+pub(crate) async fn renew(app: &App, session: &UserSession, change: RightsChange) -> HttpResult<UserSession> {
+    let renewed = session.renewed(change, app.now())?;
+    let old = session.stored.hash;
+    app.store.put_session(renewed.stored.clone(), Some(old), app.now()).await?;
+    app.auth.live_tokens.end(&session_key(&old));
+    if change.ends_others() {
+        let (account, user) = (&session.stored.account, &session.stored.user);
+        end_all(app, (account, user), Some(renewed.stored.hash)).await?;
+    }
+    Ok(renewed)
+}
+
+/// Ends all sessions of a user but one, and what is open by them.
+pub(crate) async fn end_all(
+    app: &App,
+    (account, user): (&str, &str),
+    but: Option<[u8; 32]>,
+) -> HttpResult<u64> {
+    let open = app.store.sessions_of(account, user, app.now()).await?;
+    let count = app.store.end_sessions_of(account, user, but).await?;
+    let ended = open.iter().filter(|session| Some(session.hash) != but);
+    ended.for_each(|session| app.auth.live_tokens.end(&session_key(&session.hash)));
+    Ok(count)
+}
+
+/// Ends one session, and what is open by it.
+pub(crate) async fn end_one(app: &App, hash: [u8; 32]) -> HttpResult<bool> {
+    let was_open = app.store.end_session(hash).await?;
+    app.auth.live_tokens.end(&session_key(&hash));
+    Ok(was_open)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::routes;
+    use axum::http::Method;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        pairs.iter().for_each(|(name, value)| _ = headers.append(*name, value.parse().unwrap()));
+        headers
+    }
+
+    #[test]
+    fn a_write_needs_the_value_of_its_session_and_comes_from_this_site() {
+        let token = SessionToken::new([1; 32]);
+        let (own, others) = (token.csrf(), SessionToken::new([2; 32]).csrf());
+        for (pairs, is_right) in [
+            (vec![("x-campanile-csrf", own.as_str())], true),
+            (vec![("x-campanile-csrf", &own), ("sec-fetch-site", "same-origin")], true),
+            (vec![("x-campanile-csrf", &own), ("content-type", "application/json")], true),
+            (vec![], false),
+            (vec![("x-campanile-csrf", &others)], false),
+            (vec![("x-campanile-csrf", &own), ("sec-fetch-site", "cross-site")], false),
+            (vec![("x-campanile-csrf", &own), ("sec-fetch-site", "same-site")], false),
+            (vec![("x-campanile-csrf", &own), ("sec-fetch-site", "none")], false),
+            (vec![("x-campanile-csrf", &own), ("content-type", "text/plain; charset=utf-8")], false),
+            (vec![("x-campanile-csrf", &own), ("content-type", "multipart/form-data")], false),
+        ] {
+            assert_eq!(check_write(&headers(&pairs), &token).is_ok(), is_right, "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_about_alerts_names_a_space_of_its_user() {
+        let row = |path| routes::row(&Method::GET, path).unwrap();
+        let (alerts, groups) = (row("/api/v1/alerts"), row("/api/v1/groups"));
+        let scope = |spaces: &[Mode]| UserScope { spaces: spaces.to_vec(), ..UserScope::default() };
+        let (both, drill) = (scope(&[Mode::Live, Mode::Drill]), scope(&[Mode::Drill]));
+        for (row, value, scope, expected) in [
+            (alerts, Some("live"), &both, Ok(Mode::Live)),
+            (alerts, Some("drill"), &drill, Ok(Mode::Drill)),
+            (alerts, None, &both, Err(400)),
+            (alerts, Some("Live"), &both, Err(400)),
+            (alerts, Some("live"), &drill, Err(403)),
+            (groups, None, &drill, Ok(Mode::Drill)),
+            (groups, Some("live"), &drill, Err(403)),
+        ] {
+            let headers = headers(&value.map(|value| (SPACE, value)).into_iter().collect::<Vec<_>>());
+            let found = space(&headers, row, scope).map_err(|problem| problem.status().as_u16());
+            assert_eq!(found, expected, "{} {value:?} {scope:?}", row.path);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! A session as its own browser sees it, and the ways to sign in.
+
+use crate::http::app::App;
+use crate::http::auth::user_session::{UserSession, timestamp};
+use crate::http::problem::HttpResult;
+use crate::http::request::time_text::rfc3339;
+use crate::http::users::record::StoredUser;
+use crate::http::users::{passkeys, view};
+use serde_json::{Value, json};
+use sign_in::passkey::UserVerification;
+use sign_in::passkey::options::request;
+use sign_in::session::CONFIRMED_S;
+
+/// What the challenge of a passkey is made for by which somebody signs in.
+pub(crate) const SIGN_IN: &str = "sign-in";
+
+/// What the challenge of a passkey is made for that is given in this session.
+pub(crate) fn purpose(session: &UserSession) -> String {
+    format!("session\n{}", crate::live_tokens::session_key(&session.stored.hash))
+}
+
+/// One session.
+pub(crate) fn session(app: &App, user: &StoredUser, session: &UserSession) -> HttpResult<Value> {
+    let credentials = &user.record.credentials;
+    let mut factors = Vec::new();
+    if credentials.totp.is_some() {
+        factors.push("totp");
+    }
+    if credentials.has_second_factor() && !credentials.recovery.is_empty() {
+        factors.push("recovery");
+    }
+    let has_passkey = !credentials.passkeys.is_empty() && app.auth.sign_in.has_passkeys();
+    if has_passkey {
+        factors.push("passkey");
+    }
+    let passkey = match has_passkey {
+        true => {
+            let challenge = app.auth.sign_in.seal.challenge(&purpose(session), app.now())?;
+            let known = passkeys::all_opened(user);
+            request(app.auth.sign_in.party()?, &challenge, UserVerification::Preferred, &known)
+        }
+        false => Value::Null,
+    };
+    let is_pending = session.state.is_pending;
+    let times = session.times();
+    let confirmed = rfc3339(timestamp(times.confirmed_s.saturating_add(CONFIRMED_S)));
+    Ok(json!({
+        "state": if is_pending { "second_factor" } else { "signed_in" },
+        "csrf": session.token.csrf(),
+        "ends": rfc3339(timestamp(times.ends_s())),
+        "confirmed_until": confirmed,
+        "factors": factors,
+        "passkey": passkey,
+        "user": if is_pending { Value::Null } else { view::user(user) },
+    }))
+}
+
+/// The ways to sign in.
+pub(crate) fn options(app: &App) -> HttpResult<Value> {
+    let state = &app.auth.sign_in;
+    let policy = state.policy.load();
+    let passkey = match state.party() {
+        Ok(party) => {
+            let challenge = state.seal.challenge(SIGN_IN, app.now())?;
+            request(party, &challenge, UserVerification::Required, &[])
+        }
+        Err(_) => Value::Null,
+    };
+    let provider = policy.oidc.as_ref().map(|oidc| json!({"name": oidc.name, "start": "/auth/oidc/start"}));
+    Ok(json!({"site": policy.site(), "password": true, "passkey": passkey, "provider": provider}))
+}

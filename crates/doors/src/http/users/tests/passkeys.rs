@@ -1,0 +1,175 @@
+//! Passkeys over the door, by an authenticator of the tests that signs as a real one does.
+
+use crate::http::tests::browser::{Browser, PASSWORD};
+use crate::http::tests::*;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::digest::{SHA256, digest};
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair};
+use sign_in::passkey::cbor::{self, CborValue};
+use sign_in::passkey::key::PasskeyKey;
+
+const ORIGIN: &str = "https://alerts.example";
+const ID: [u8; 16] = [7; 16];
+/// User present and verified.
+const PRESENT: u8 = 0x05;
+/// A credential is there.
+const ATTESTED: u8 = 0x40;
+
+struct Authenticator {
+    key: EcdsaKeyPair,
+    handle: String,
+    count: u32,
+}
+
+impl Authenticator {
+    fn new(handle: &str) -> Authenticator {
+        let random = SystemRandom::new();
+        let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random).unwrap();
+        let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, pkcs8.as_ref(), &random);
+        Authenticator { key: key.unwrap(), handle: handle.to_owned(), count: 0 }
+    }
+
+    fn data(&self, flags: u8, rest: &[u8]) -> Vec<u8> {
+        let party = digest(&SHA256, b"alerts.example");
+        [party.as_ref(), &[flags], &self.count.to_be_bytes(), rest].concat()
+    }
+
+    fn client_data(kind: &str, options: &Value, origin: &str) -> String {
+        json!({"type": kind, "challenge": options["challenge"], "origin": origin, "crossOrigin": false})
+            .to_string()
+    }
+
+    fn credential(response: &Value) -> Value {
+        let id = URL_SAFE_NO_PAD.encode(ID);
+        json!({"id": id, "rawId": id, "type": "public-key", "response": response})
+    }
+
+    /// The answer to the options of a registration.
+    fn create(&self, options: &Value) -> Value {
+        let point = self.key.public_key().as_ref();
+        let key =
+            PasskeyKey::Es256 { x: point[1..33].try_into().unwrap(), y: point[33..].try_into().unwrap() };
+        let credential = [&[0; 16][..], &(ID.len() as u16).to_be_bytes(), &ID, &key.write()].concat();
+        let text = |text: &str| CborValue::Text(text.to_owned());
+        let object = CborValue::Map(vec![
+            (text("fmt"), text("none")),
+            (text("attStmt"), CborValue::Map(Vec::new())),
+            (text("authData"), CborValue::Octets(self.data(PRESENT | ATTESTED, &credential))),
+        ]);
+        let mut octets = Vec::new();
+        cbor::write(&object, &mut octets);
+        let client_data = Authenticator::client_data("webauthn.create", options, ORIGIN);
+        Authenticator::credential(&json!({
+            "clientDataJSON": URL_SAFE_NO_PAD.encode(client_data),
+            "attestationObject": URL_SAFE_NO_PAD.encode(octets),
+            "transports": ["internal"],
+        }))
+    }
+
+    /// The answer to the options of an assertion.
+    fn get(&mut self, options: &Value, origin: &str) -> Value {
+        self.count += 1;
+        let client_data = Authenticator::client_data("webauthn.get", options, origin);
+        let data = self.data(PRESENT, &[]);
+        let signed = [&data, digest(&SHA256, client_data.as_bytes()).as_ref()].concat();
+        let signature = self.key.sign(&SystemRandom::new(), &signed).unwrap();
+        Authenticator::credential(&json!({
+            "clientDataJSON": URL_SAFE_NO_PAD.encode(client_data),
+            "authenticatorData": URL_SAFE_NO_PAD.encode(data),
+            "signature": URL_SAFE_NO_PAD.encode(signature.as_ref()),
+            "userHandle": URL_SAFE_NO_PAD.encode(&self.handle),
+        }))
+    }
+}
+
+async fn server() -> TestServer {
+    let config = HttpConfig::plain(([127, 0, 0, 1], 0).into(), Some(ORIGIN.to_owned()));
+    TestServer::at(config, None, None).await
+}
+
+/// Registers a passkey in the browser.
+async fn registered(browser: &mut Browser) -> Authenticator {
+    let authenticator = Authenticator::new(&browser.user);
+    let request = browser.request(Method::POST, "/api/v1/me/passkeys:options");
+    let (status, options) = browser.send(request).await;
+    assert_eq!((status.as_u16(), &options["rp"]["id"]), (200, &json!("alerts.example")), "{options}");
+    let credential = authenticator.create(&options);
+    let body = json!({"name": "key ring", "credential": credential});
+    let (status, passkey) = browser.post("/api/v1/me/passkeys", body.clone()).await;
+    assert_eq!((status.as_u16(), &passkey["name"]), (201, &json!("key ring")), "{passkey}");
+    browser.get("/api/v1/session").await;
+    assert_eq!(browser.post("/api/v1/me/passkeys", body).await.0, 409, "it is registered already");
+    authenticator
+}
+
+#[tokio::test]
+async fn a_passkey_signs_in_alone_and_its_answer_counts_once() {
+    let server = server().await;
+    let mut browser = server.signed_in("eva", json!({"roles": ["viewer"]})).await;
+    let mut authenticator = registered(&mut browser).await;
+    server.clock.fetch_add(1_000_000, Ordering::Relaxed);
+    let (_, options) = Browser::of(&server).get("/api/v1/session/options").await;
+    let answer = authenticator.get(&options["passkey"], ORIGIN);
+    let mut other = Browser::of(&server);
+    let (status, session) = other.post("/api/v1/session", json!({"passkey": answer})).await;
+    assert_eq!((status.as_u16(), &session["state"]), (200, &json!("signed_in")), "{session}");
+    assert_eq!(other.get("/api/v1/me").await.0, 200);
+    let (status, problem) = Browser::of(&server).post("/api/v1/session", json!({"passkey": answer})).await;
+    assert_eq!((status.as_u16(), slug(&problem)), (401, "sign-in-failed"), "replayed");
+    server.clock.fetch_add(4_000_000, Ordering::Relaxed);
+    for (answer, why) in [
+        (authenticator.get(&options["passkey"], "https://evil.example"), "another origin"),
+        (authenticator.get(&json!({"challenge": "A".repeat(43)}), ORIGIN), "a challenge that is not ours"),
+    ] {
+        let (status, _) = Browser::of(&server).post("/api/v1/session", json!({"passkey": answer})).await;
+        assert_eq!(status, 401, "{why}");
+        server.clock.fetch_add(16_000_000, Ordering::Relaxed);
+    }
+    let stranger = Authenticator::new("u_nobody").get(&options["passkey"], ORIGIN);
+    let (status, problem) = Browser::of(&server).post("/api/v1/session", json!({"passkey": stranger})).await;
+    assert_eq!((status.as_u16(), slug(&problem)), (401, "sign-in-failed"));
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_passkey_follows_a_password_confirms_and_is_removed() {
+    let server = server().await;
+    let mut browser = server.signed_in("eva", json!({"roles": ["administrator"]})).await;
+    let mut authenticator = registered(&mut browser).await;
+    server.clock.fetch_add(1_000_000, Ordering::Relaxed);
+    let mut other = Browser::of(&server);
+    let (_, session) = other.sign_in("eva", PASSWORD).await;
+    assert_eq!((&session["state"], &session["factors"]), (&json!("second_factor"), &json!(["passkey"])));
+    let answer = authenticator.get(&session["passkey"], ORIGIN);
+    let (status, session) = other.post("/api/v1/session:second", json!({"passkey": answer})).await;
+    assert_eq!(status, 200, "{session}");
+    server.clock.fetch_add(601_000_000, Ordering::Relaxed);
+    assert_eq!(other.post("/api/v1/users", json!({"name": "x", "roles": ["viewer"]})).await.0, 403);
+    let (_, session) = other.get("/api/v1/session").await;
+    let answer = authenticator.get(&session["passkey"], ORIGIN);
+    assert_eq!(other.post("/api/v1/session:confirm", json!({"passkey": answer})).await.0, 200);
+    let (_, list) = other.get("/api/v1/me/passkeys").await;
+    assert_eq!(list["items"][0]["transports"], json!(["internal"]));
+    let path = format!("/api/v1/me/passkeys/{}", list["items"][0]["id"].as_str().unwrap());
+    assert_eq!(other.delete(&path).await.0, 200);
+    assert_eq!(other.delete(&path).await.0, 404);
+    let (_, session) = Browser::of(&server).sign_in("eva", PASSWORD).await;
+    assert_eq!(session["state"], "signed_in");
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_server_without_a_name_under_tls_has_no_passkeys() {
+    let config = HttpConfig::plain(([127, 0, 0, 1], 0).into(), Some("http://alerts.example".to_owned()));
+    let server = TestServer::at(config, None, None).await;
+    let mut browser = server.signed_in("eva", json!({"roles": ["viewer"]})).await;
+    let request = browser.request(Method::POST, "/api/v1/me/passkeys:options");
+    let (status, problem) = browser.send(request).await;
+    assert_eq!(status, 404);
+    assert!(problem["detail"].as_str().unwrap().contains("public_url"), "{problem}");
+    let (_, options) = browser.get("/api/v1/session/options").await;
+    assert_eq!(options["passkey"], Value::Null);
+    server.close().await;
+}

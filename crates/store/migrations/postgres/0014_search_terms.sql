@@ -1,0 +1,2 @@
+-- Memberships, and the column groups of recipients, also hold the terms by which people are searched for: words of their names and addresses of their
+-- devices, behind the character 1, which no group's name has. Those of the people there are follow.

@@ -1,0 +1,2 @@
+-- Memberships also hold the terms by which people are searched for: words of their names and addresses of their devices, behind the character 1,
+-- which no group's name has. Those of the people there are follow.
