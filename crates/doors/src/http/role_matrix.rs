@@ -188,7 +188,12 @@ impl RequiredRole {
             .map(|at| ROLES[at].name())
             .collect();
         if roles.is_empty() {
-            return self.user_words();
+            return match self {
+                RequiredRole::Approve | RequiredRole::Review => {
+                    format!("{}; a token never approves", self.user_words())
+                }
+                _ => self.user_words(),
+            };
         }
         let words = if roles.len() == ROLES.len() { "any role".to_owned() } else { listed(&roles) };
         let is_default_alone = row.others.iter().all(|reach| *reach == Reach::Nothing);
@@ -300,8 +305,8 @@ mod tests {
             (RequiredRole::Tokens, "admin"),
             (RequiredRole::ChangeSystem, "admin of the account default"),
             (RequiredRole::SeeSystem, "viewer, operator or admin of the account default"),
-            (RequiredRole::Approve, "a user with the role approver"),
-            (RequiredRole::Review, "a user with the role approver or administrator"),
+            (RequiredRole::Approve, "a user with the role approver; a token never approves"),
+            (RequiredRole::Review, "a user with the role approver or administrator; a token never approves"),
             (RequiredRole::SignedIn, "a user who signed in"),
         ] {
             assert_eq!(need.words(), words);
