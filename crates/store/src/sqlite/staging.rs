@@ -14,7 +14,7 @@ use super::{JobStep, Lane, Sqlite, Tx, WriterQueue, as_i64, as_u64, leases};
 use crate::attributes::FoundAttributes;
 use crate::import_jobs::{AbsentPeople, ImportCounts};
 use crate::import_merge::{ImportMerge, PAGE_ROWS};
-use crate::spool::{Merge, Spool};
+use crate::spool::{Merge, Spool, SpoolPair};
 use crate::staged::not_staged;
 use crate::{Fence, ImportNo, Recipients, StoreError, search};
 use records::{Recipient, Timestamp};
@@ -153,7 +153,7 @@ pub(super) async fn put_many(
 }
 
 /// Gives the rows of an import in the order of ids: id and body.
-type NextRow<'a> = &'a mut dyn FnMut() -> Result<Option<(Vec<u8>, Vec<u8>)>, StoreError>;
+type NextRow<'a> = &'a mut dyn FnMut() -> Result<Option<SpoolPair>, StoreError>;
 
 /// What writes an import, on a thread that may wait for the writer. It makes a slice while the writer has the
 /// one before.
