@@ -17,7 +17,7 @@ use crate::http::auth::user_session::{self, seconds};
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::session;
 use crate::http::users::body::{NAME_CHARS_MAX, UserBody};
-use crate::http::users::record::{self, StoredUser, UserProfile};
+use crate::http::users::record::{self, StoredUser, UserCredentials, UserProfile};
 use crate::http::users::sign_in_state::OidcSettings;
 use crate::http::users::{client_of, new_user};
 use axum::Router;
@@ -133,6 +133,10 @@ async fn user_of(
     named: &OidcUser,
     client: IpAddr,
 ) -> HttpResult<StoredUser> {
+    let (account, id) = (settings.account.as_str(), id_of(&settings.issuer, &named.subject));
+    if let Some(user) = provisioned(app, (account, &id), named, client).await? {
+        return if user.record.is_active { Ok(user) } else { Err(disabled()) };
+    }
     let roles = roles(settings, named);
     if roles.is_empty() {
         let detail = format!(
@@ -141,12 +145,11 @@ async fn user_of(
         );
         return Err(HttpProblem::new(ProblemKind::WrongRole, detail));
     }
-    let (account, id) = (settings.account.as_str(), id_of(&settings.issuer, &named.subject));
     let Some(known) = record::find(&app.store, account, &id).await? else {
         return added(app, settings, (named, roles, id), client).await;
     };
     if !known.record.is_active {
-        return Err(HttpProblem::new(ProblemKind::SignInFailed, "the user is disabled here"));
+        return Err(disabled());
     }
     if known.record.roles == roles {
         return Ok(known);
@@ -162,6 +165,47 @@ async fn user_of(
     let (user, ()) = app.noted(act, changing).await?;
     user_session::end_all(app, (account, &id), None).await?;
     Ok(user)
+}
+
+fn disabled() -> HttpProblem {
+    HttpProblem::new(ProblemKind::SignInFailed, "the user is disabled here")
+}
+
+/// The user whom SCIM made for this subject, with the roles that SCIM gave. The first sign-in ties them, by a
+/// name that is the address which the provider saw to; from then on the subject counts as well.
+async fn provisioned(
+    app: &App,
+    (account, id): (&str, &str),
+    named: &OidcUser,
+    client: IpAddr,
+) -> HttpResult<Option<StoredUser>> {
+    let Some(mail) = named.mail.as_deref().filter(|_| named.is_mail_verified) else { return Ok(None) };
+    let Some(known) = record::find_by_name(&app.store, account, mail).await? else { return Ok(None) };
+    let credentials = &known.record.credentials;
+    let is_free = |of: &UserCredentials| of.is_of_provider && of.subject.is_none() && !of.is_usable();
+    // A user whom the first sign-in made has the subject as its id, and the roles of the claim.
+    if known.id != id && credentials.subject.as_deref() == Some(id) {
+        return Ok(Some(known));
+    }
+    if !is_free(credentials) {
+        return Ok(None);
+    }
+    if !known.record.is_active {
+        return Ok(Some(known));
+    }
+    let detail = json!({"subject": named.subject}).to_string();
+    let act = act(app, account, (&known.id, &known.record.profile.name), client);
+    let act = Act { verb: "user.tie".to_owned(), detail, ..act };
+    let tying = record::change(app, (account, &known.id), |user| {
+        let credentials = &mut user.record.credentials;
+        if is_free(credentials) {
+            credentials.subject = Some(id.to_owned());
+            user.record.revision += 1;
+        }
+        Ok(())
+    });
+    let (user, ()) = app.noted(act, tying).await?;
+    Ok(Some(user).filter(|user| user.record.credentials.subject.as_deref() == Some(id)))
 }
 
 /// The roles of all values of the claim, each once.
@@ -213,6 +257,7 @@ async fn added(
     let body = UserBody::read(crate::http::request::json::tree_of(&body.to_json())?)?;
     let mut user = new_user(&settings.account, id, body, app.now());
     user.record.credentials.is_of_provider = true;
+    user.record.credentials.subject = Some(user.id.clone());
     for number in 1..=NAMES_TRIED {
         if number > 1 {
             user.record.profile.name = format!("{wanted} {number}");

@@ -60,7 +60,7 @@ impl TestProvider {
         let (nonce, groups) = self.state.lock().unwrap().clone();
         let now_s = NOW.0 / 1_000_000;
         let claims = json!({"iss": self.issuer, "sub": "subject-7", "aud": "campanile", "iat": now_s, "exp": now_s + 600,
-            "nonce": nonce, "name": "Eva Lind", "email": "eva@city.example", "groups": groups});
+            "nonce": nonce, "name": "Eva Lind", "email": "eva@city.example", "email_verified": true, "groups": groups});
         let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let signed = format!("{}.{}", part(&json!({"alg": "ES256", "kid": "1"})), part(&claims));
         let signature = self.key.sign(&SystemRandom::new(), signed.as_bytes()).unwrap();
@@ -132,6 +132,36 @@ async fn a_provider_signs_people_in_with_the_roles_of_its_claim() {
     assert_eq!(browser.get("/api/v1/me").await.0, 401);
     let (status, problem) = there_and_back(&provider, &mut Browser::of(&server), vec!["other"]).await;
     assert_eq!((status.as_u16(), slug(&problem)), (403, "wrong-role"));
+    server.close().await;
+}
+
+#[tokio::test]
+async fn who_was_provisioned_signs_in_with_the_roles_that_scim_gave_and_is_ended_by_it() {
+    let provider = TestProvider::start().await;
+    let server = server(&provider).await;
+    let body = json!({"schemas": ["urn:ietf:params:scim:schemas:core:2.0:User"], "externalId": "7",
+        "userName": "Eva@city.example", "displayName": "Eva Lind", "roles": [{"value": "author"}]});
+    let (status, made) = server.post("/scim/v2/Users", body).await;
+    assert_eq!(status, 201, "{made}");
+    let mut browser = Browser::of(&server);
+    let (status, problem) = there_and_back(&provider, &mut browser, vec![]).await;
+    assert_eq!(status, 303, "{problem}");
+    let (_, me) = browser.get("/api/v1/me").await;
+    assert_eq!((&me["person"], &me["roles"]), (&json!("7"), &json!(["author"])), "{me}");
+    let mut again = Browser::of(&server);
+    assert_eq!(there_and_back(&provider, &mut again, vec!["duty"]).await.0, 303);
+    assert_eq!(again.get("/api/v1/me").await.1["id"], me["id"], "the same user, and the same roles");
+    assert_eq!(browser.get("/api/v1/me").await.0, 200);
+    let path = format!("/scim/v2/Users/{}", made["id"].as_str().unwrap());
+    let off = json!({"schemas": ["urn:ietf:params:scim:api:messages:2.0:PatchOp"],
+        "Operations": [{"op": "replace", "value": {"active": false}}]});
+    assert_eq!(said(server.call(Method::PATCH, &path).json(&off)).await.0, 200);
+    assert_eq!(
+        (browser.get("/api/v1/me").await.0, again.get("/api/v1/me").await.0.as_u16()),
+        (StatusCode::UNAUTHORIZED, 401)
+    );
+    let (status, problem) = there_and_back(&provider, &mut Browser::of(&server), vec!["duty"]).await;
+    assert_eq!((status.as_u16(), slug(&problem)), (401, "sign-in-failed"), "{problem}");
     server.close().await;
 }
 

@@ -135,6 +135,7 @@ impl TestServer {
             url: "ldap://directory.example".to_owned(),
             removes_absent: true,
             gone_percent_max: 20,
+            changed_percent_max: 50,
             ..DirectorySettings::default()
         };
         let rows = std::sync::Mutex::new(Ok(vec![json!({"id": "dir-1", "name": "Ada"})]));
