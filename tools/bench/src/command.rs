@@ -2,12 +2,14 @@
 
 mod credit;
 mod http;
+mod sign_in;
 #[cfg(test)]
 mod tests;
 mod udp;
 
 pub use credit::DiameterArgs;
 pub use http::HttpArgs;
+pub use sign_in::SignInArgs;
 pub use udp::UdpArgs;
 
 use crate::alert::{self, AlertOptions};
@@ -36,6 +38,16 @@ pub enum BenchCommand {
   campanile bench http --sizes
   campanile bench http --paper --time-scale 10 --out figures")]
     Http(HttpArgs),
+    /// People who sign in: sign-ins a second, and how long /healthz takes meanwhile.
+    #[command(
+        after_help = "Users sign in by name and password at fixed times, whether or not those before are answered; the time of an answer is
+counted from when it was due. Meanwhile somebody looks at /healthz each 10 ms. Each run has a server of its own.
+
+Examples:
+  campanile bench sign-in
+  campanile bench sign-in --rate 10,25,50,100 --users 200 --seconds 20 --out figures"
+    )]
+    SignIn(SignInArgs),
     /// SMPP client, server and gateway: messages a second, and CPU time of each.
     #[command(
         after_help = "The client runs against a bare sink in a process of its own, the server is fed by a bare generator; every
@@ -257,6 +269,7 @@ impl BenchCommand {
         let common = match self {
             BenchCommand::Alert(args) => &args.common,
             BenchCommand::Http(args) => &args.common,
+            BenchCommand::SignIn(args) => &args.common,
             BenchCommand::Smpp(args) => &args.common,
             BenchCommand::Topics(args) => &args.common,
             BenchCommand::Diameter(args) => &args.common,
@@ -279,6 +292,7 @@ impl BenchCommand {
             match self {
                 BenchCommand::Alert(args) => args.run(program).await,
                 BenchCommand::Http(args) => args.run(program).await,
+                BenchCommand::SignIn(args) => args.run(program).await,
                 BenchCommand::Smpp(args) => args.run(program).await,
                 BenchCommand::Topics(args) => args.run(program).await,
                 BenchCommand::Diameter(args) => args.run(program).await,

@@ -6,6 +6,7 @@
 //!
 //! - [`alert`]: one alert to many.
 //! - [`http`]: submission alone.
+//! - [`sign_in`]: people who sign in, and what that does to others.
 //! - [`smpp`]: client, server and gateway, and many carriers.
 //! - [`diameter`]: credit control, beside a bare server that keeps nothing.
 //! - [`topics`]: the topic protocol, beside a bare blocking server.
@@ -19,6 +20,7 @@ mod diameter;
 mod http;
 mod measured;
 mod published;
+mod sign_in;
 mod smpp;
 mod statistics;
 mod topics;

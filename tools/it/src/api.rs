@@ -63,12 +63,27 @@ impl Reply {
     }
 }
 
+/// Sends a request; no answer at all is an error in words.
+pub(crate) async fn answered(client: &Client, request: RequestBuilder) -> Result<Reply, String> {
+    let request = request.build().map_err(|error| error.to_string())?;
+    let asked = format!("{} {}", request.method(), request.url());
+    let response = client.execute(request).await.map_err(|error| format!("{asked}: {error:?}"))?;
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let text = response.text().await.map_err(|error| format!("{asked}: {error:?}"))?;
+    Ok(Reply { status, headers, text, asked })
+}
+
+/// An HTTP client that does not wait for ever.
+pub(crate) fn patient_client(builder: reqwest::ClientBuilder) -> Client {
+    // Whoever was first has chosen for the process.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    builder.timeout(ANSWER_MAX).build().unwrap()
+}
+
 impl Api {
     /// A client of the server at `base` (`http://host:port`) with a bearer token.
     pub fn new(base: &str, token: &str) -> Api {
-        // Whoever was first has chosen for the process.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder().timeout(ANSWER_MAX).build().unwrap();
+        let client = patient_client(Client::builder());
         Api { client, base: base.to_owned(), token: token.to_owned() }
     }
 
@@ -88,14 +103,14 @@ impl Api {
         self.client.request(method, url).bearer_auth(&self.token)
     }
 
+    /// Where the server is: `http://host:port`.
+    pub fn url(&self) -> &str {
+        &self.base
+    }
+
     /// Sends a request; no answer at all is an error in words.
     pub async fn try_send(&self, request: RequestBuilder) -> Result<Reply, String> {
-        let request = request.build().map_err(|error| error.to_string())?;
-        let asked = format!("{} {}", request.method(), request.url());
-        let response = self.client.execute(request).await.map_err(|error| format!("{asked}: {error:?}"))?;
-        let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let text = response.text().await.map_err(|error| format!("{asked}: {error:?}"))?;
-        Ok(Reply { status, headers, text, asked })
+        answered(&self.client, request).await
     }
 
     /// Sends a request.

@@ -4,6 +4,7 @@
 //!   started again.
 //! - [`Constellation`]: several of them over a JetStream cluster and a PostgreSQL that they share.
 //! - [`Api`]: what a client says to it.
+//! - [`Browser`]: what somebody who signed in says to it.
 //! - [`ForeignSmsc`], [`Esme`], [`Kannel`], [`Kamailio`], [`OpenSmtpd`], [`CreditPeer`], [`Haproxy`],
 //!   [`Mosquitto`], [`Slapd`]: peers that nobody here wrote, as children too.
 //! - [`scim_checks`]: a tester of SCIM servers.
@@ -23,6 +24,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod api;
+mod browser;
 mod callbacks;
 mod caller;
 mod constellation;
@@ -55,6 +57,7 @@ mod wait;
 pub mod wire;
 
 pub use api::{Api, Reply};
+pub use browser::{Browser, new_user};
 pub use callbacks::{Call, Callbacks};
 pub use caller::Caller;
 pub use constellation::{Constellation, Plan};

@@ -1,10 +1,14 @@
-//! Story of doors under attack: one address is silent, slow, deaf, half and guesses at every door, and
-//! meanwhile an emergency goes out and is answered, and whoever comes from elsewhere is served.
+//! Stories of doors under attack. One address is silent, slow, deaf, half and guesses at every door, and
+//! meanwhile an emergency goes out and is answered, and whoever comes from elsewhere is served; ten thousand
+//! guesses of passwords shut nobody out and keep nobody waiting.
 
 use crate::fixtures::{LATER, SOON, carrier_with, count, everybody_answers, number};
 use it::credit::cer;
-use it::{Caller, Server, Setup, eventually, free_port, platform, smpp_client, sms_route, wire};
+use it::{
+    Browser, Caller, Server, Setup, eventually, free_port, new_user, platform, smpp_client, sms_route, wire,
+};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,6 +27,7 @@ const ROUND: u64 = 10;
 /// `/healthz` answers within this, at the best of some tries: others use this machine too.
 const HEALTH_MAX: Duration = Duration::from_secs(1);
 const HEALTH_TRIES: usize = 10;
+const HEALTH: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
 
 /// Result-Code 2001, mandatory: what a Diameter peer is told whose capabilities are taken (RFC 6733, 7.1.2).
 const SUCCESS: [u8; 12] = [0, 0, 1, 12, 0x40, 0, 0, 12, 0, 0, 0x07, 0xD1];
@@ -183,7 +188,7 @@ async fn health_takes(port: u16) -> Duration {
     for _ in 0..HEALTH_TRIES {
         let begun = Instant::now();
         let mut caller = Caller::connect(OTHER, port).await.unwrap();
-        let answer = caller.ask(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", b"}").await.unwrap();
+        let answer = caller.ask(HEALTH, b"}").await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         best = best.min(begun.elapsed());
     }
@@ -236,4 +241,67 @@ async fn an_emergency_goes_out_and_is_answered_while_one_address_attacks_every_d
     attack.shutdown().await;
     assert!(server.is_alive());
     assert!(server.log().contains("wrong name"), "guesses are in the log:\n{}", server.log());
+}
+
+/// Guesses of passwords, from so many addresses, so many at a time.
+const GUESSES: u64 = 10_000;
+const GUESSING_ADDRESSES: u64 = 20;
+const GUESSING_AT_ONCE: u64 = 16;
+/// Passwords of one address that are looked at in a minute; further ones cost no hash.
+const LOOKED_AT_MAX: u64 = 30;
+
+/// Guesses until all guesses are made; how often each status was answered.
+async fn guess_passwords(browsers: Vec<Browser>, next: Arc<AtomicU64>) -> BTreeMap<u16, u64> {
+    let mut answers = BTreeMap::new();
+    loop {
+        let n = next.fetch_add(1, Ordering::Relaxed);
+        if n >= GUESSES {
+            return answers;
+        }
+        // Every other one is at somebody's name, the rest at names that nobody has.
+        let name = if n % 2 == 0 { "eva".to_owned() } else { format!("nobody{n}") };
+        let browser = &browsers[(n / 2 % GUESSING_ADDRESSES) as usize];
+        let reply = browser.guess(&name, &format!("guess number {n}")).await;
+        *answers.entry(reply.status).or_insert(0) += 1;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_guesses_of_passwords_shut_nobody_out_and_keep_nobody_waiting() {
+    let server = Server::start("").await;
+    let api = server.api();
+    new_user(&api, &json!({"name": "eva", "roles": ["viewer"]})).await;
+    // She is known from where she signed in before.
+    let mut eva = Browser::at(OTHER, &api, "drill");
+    eva.sign_in("eva").await.expect(200);
+    let addresses = (1..=GUESSING_ADDRESSES).map(|n| Ipv4Addr::new(127, 0, 1, n as u8));
+    let browsers: Vec<Browser> = addresses.map(|address| Browser::at(address, &api, "drill")).collect();
+    let next: Arc<AtomicU64> = Arc::default();
+    let mut guessing = tokio::task::JoinSet::new();
+    for _ in 0..GUESSING_AT_ONCE {
+        guessing.spawn(guess_passwords(browsers.clone(), Arc::clone(&next)));
+    }
+    let (mut asked, mut worst) = (0, Duration::ZERO);
+    let (mut answers, mut signed_in) = (BTreeMap::<u16, u64>::new(), 0);
+    while next.load(Ordering::Relaxed) < GUESSES {
+        let begun = Instant::now();
+        Caller::connect(OTHER, server.port()).await.unwrap().ask(HEALTH, b"}").await.unwrap();
+        worst = worst.max(begun.elapsed());
+        asked += 1;
+        if asked % HEALTH_TRIES == 0 {
+            eva.sign_in("eva").await.expect(200);
+            signed_in += 1;
+        }
+    }
+    while let Some(seen) = guessing.join_next().await {
+        seen.unwrap().into_iter().for_each(|(status, count)| *answers.entry(status).or_insert(0) += count);
+    }
+    println!("/healthz {asked} times, {worst:?} at worst; eva signed in {signed_in} times; {answers:?}");
+    assert!(signed_in > 0 && worst < HEALTH_MAX, "/healthz took {worst:?}");
+    assert_eq!(answers.keys().copied().collect::<Vec<_>>(), [401, 429], "{answers:?}");
+    // Two minutes at most: the guesses take seconds.
+    assert!(answers[&401] <= 2 * GUESSING_ADDRESSES * LOOKED_AT_MAX, "{answers:?}");
+    eva.get("/api/v1/me").await.expect(200);
+    let log = server.whole_log();
+    assert!(log.contains("wrong name") && !log.contains("guess number"), "{log}");
 }

@@ -4,6 +4,7 @@
 mod accounts;
 mod answers;
 mod api_description;
+mod approved;
 mod attack;
 mod bad_input;
 mod balancer;

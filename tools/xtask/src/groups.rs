@@ -108,6 +108,7 @@ pub const GROUPS: &[StoryGroup] = &[
     StoryGroup {
         name: "several",
         stories: &[
+            "several::approved::",
             "several::cuts::",
             "several::elsewhere::",
             "several::faults::",
@@ -124,7 +125,10 @@ pub const GROUPS: &[StoryGroup] = &[
             "crates/campanile/src/pairing",
             "crates/campanile/src/storage.rs",
             "crates/charging",
+            "crates/doors/src/http/approvals",
+            "crates/doors/src/http/drafts",
             "crates/ledger",
+            "crates/engine/src/approval",
             "crates/engine/src/shared",
             "crates/gateway",
             "crates/store/src/postgres",

@@ -2,6 +2,7 @@
 //! when some of them die, stand still, or lose sight of each other. Everyone is accounted for, nobody gets a
 //! second copy but among the unknowns, and the route's limit holds.
 
+mod approved;
 mod cuts;
 mod devices;
 mod elsewhere;

@@ -4,6 +4,7 @@ use super::*;
 use crate::http::auth::signed_in::{SignedInUser, UserScope};
 use crate::http::problem::HttpProblem;
 use crate::http::role_matrix::Reach;
+use crate::http::tests::browser::Browser;
 use crate::http::tests::*;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue};
@@ -321,6 +322,60 @@ async fn an_audience_that_grew_is_looked_at_again() {
     assert_eq!((grew.0, &grew.2["people"], &grew.2["version"]), (412, &json!(3), &json!(alert.version + 1)));
     let now = own.server.engine.alert(Account::DEFAULT, alert.id).await.unwrap();
     assert_eq!(own.approve(&mia(), &now).await.unwrap()["state"], "running");
+    own.close().await;
+}
+
+/// Submits a draft, and waits until its alert waits for approval; its path.
+async fn submitted_draft(own: &ApprovalServer, by: &mut Browser, draft: &str) -> String {
+    let (status, submitted) = by.post(&format!("{draft}:submit"), json!({})).await;
+    assert_eq!(status, 202, "{submitted}");
+    let id: records::AlertId = submitted["id"].as_str().unwrap().parse().unwrap();
+    while !is_waiting(&own.server.engine.alert(Account::DEFAULT, id).await.unwrap()) {
+        tokio::task::yield_now().await;
+    }
+    format!("/api/v1/alerts/{id}")
+}
+
+async fn approved_by(browser: &mut Browser, alert: &str) -> (StatusCode, Value) {
+    let version = browser.get(alert).await.1["version"].to_string();
+    let approve = browser.request(Method::POST, &format!("{alert}:approve"));
+    browser.send(approve.header("if-match", format!("\"{version}\""))).await
+}
+
+#[tokio::test]
+async fn an_approver_changes_nothing_after_approving_and_approves_nothing_that_they_changed() {
+    let own = ApprovalServer::open(rule(|_| {})).await;
+    let rights = |roles: &[&str]| json!({"roles": roles, "spaces": ["live"]});
+    let server = &own.server;
+    let mut jonas = server.signed_in("jonas", rights(&["author", "operator"])).await.in_space("live");
+    let mut mia = server.signed_in("mia", rights(&["author", "approver"])).await.in_space("live");
+    let mut ola = server.signed_in("ola", rights(&["approver"])).await.in_space("live");
+    let write = |browser: &Browser, draft: &str, text: &str| {
+        browser.request(Method::PATCH, draft).json(&json!({"text": text}))
+    };
+    let mut drafts = Vec::new();
+    for _ in 0..2 {
+        let body = json!({"text": "Leave hall 2 now", "audience": ["group:staff"]});
+        let (status, made) = jonas.post("/api/v1/drafts", body).await;
+        assert_eq!(status, 201, "{made}");
+        drafts.push(format!("/api/v1/drafts/{}", made["id"].as_str().unwrap()));
+    }
+    let alert = submitted_draft(&own, &mut jonas, &drafts[0]).await;
+    assert_eq!(approved_by(&mut mia, &alert).await.0, 200);
+    let after = write(&mia, &drafts[0], "Stay in hall 2");
+    let (status, problem) = mia.send(after).await;
+    assert_eq!((status.as_u16(), slug(&problem)), (409, "wrong-state"), "{problem}");
+    let (_, shown) = mia.get(&alert).await;
+    assert_eq!(shown["request"]["text"], "Leave hall 2 now", "what was approved is what is sent");
+
+    let alert = submitted_draft(&own, &mut jonas, &drafts[1]).await;
+    assert_eq!(mia.post(&format!("{alert}:return"), json!({"reason": "it is hall 3"})).await.0, 200);
+    let before = write(&mia, &drafts[1], "Leave hall 3 now");
+    assert_eq!(mia.send(before).await.0, 200);
+    let alert = submitted_draft(&own, &mut jonas, &drafts[1]).await;
+    let (status, problem) = approved_by(&mut mia, &alert).await;
+    assert_eq!((status.as_u16(), slug(&problem)), (403, "another-person"), "{problem}");
+    assert_eq!(approved_by(&mut ola, &alert).await.0, 200);
     own.close().await;
 }
 

@@ -1,8 +1,9 @@
 //! Throttle of sign-ins: 1, 2, 4 … seconds after each failure of a user, up to 15 minutes; 30 failures a
 //! minute of an address. Names that nobody has wait as those that somebody has.
 //!
-//! An attempt is taken out of its address's budget before its password is looked at, and a user has few at a
-//! time, so that attempts side by side count. A user who signed in lately from a network waits there by
+//! An attempt takes a place in its address's budget before its password is looked at, and a user has few at a
+//! time, so that attempts side by side count. One that waits for others alone, as many people behind one
+//! address do who come at the same time, is not refused at once: those others may be right. A user who signed in lately from a network waits there by
 //! themselves: whoever guesses the name from elsewhere does not shut them out.
 
 use crate::guessing::KnownNetworks;
@@ -52,11 +53,12 @@ struct UserAttempts {
     running: u32,
 }
 
-/// Failures since the beginning of a minute.
+/// Failures since the beginning of a minute, and attempts under way.
 #[derive(Debug, Clone, Copy, Default)]
 struct AddressBudget {
     began_ms: u64,
     failed: u32,
+    running: u32,
 }
 
 impl AddressBudget {
@@ -70,7 +72,7 @@ impl AddressBudget {
 pub(crate) enum Throttled {
     /// It comes again after so many seconds.
     For(u64),
-    /// Others of the user are under way.
+    /// Others of the user, or of the address, are under way.
     Crowded,
 }
 
@@ -103,34 +105,36 @@ impl SignInThrottle {
         ip: IpAddr,
         now_ms: u64,
     ) -> Result<SignInTurn, Throttled> {
-        let network = network_of(ip);
         let name = self.hasher.hash_one(user);
         let mut state = self.lock();
         let is_known = state.known.get(&name).is_some_and(|known| known.holds(ip));
-        let key = if is_known { self.hasher.hash_one((user, network)) } else { name };
+        let key = if is_known { self.hasher.hash_one((user, network_of(ip))) } else { name };
         state.make_room(now_ms);
-        let address = state.address(network);
+        let network = state.network(ip);
+        let address = state.addresses.entry(network).or_default();
         if address.is_over(now_ms) {
-            *address = AddressBudget { began_ms: now_ms, failed: 0 };
+            *address = AddressBudget { began_ms: now_ms, failed: 0, ..*address };
         }
         if address.failed >= ADDRESS_FAILURES {
             let left_ms = ADDRESS_WINDOW_MS - now_ms.saturating_sub(address.began_ms);
             return Err(Throttled::For(left_ms.div_ceil(1_000)));
         }
+        let is_address_full = address.failed + address.running >= ADDRESS_FAILURES;
         let attempts = state.user(key);
         match attempts.wrong.left_s(now_ms / 1_000) {
-            0 if attempts.running >= USER_AT_ONCE => return Err(Throttled::Crowded),
+            0 if is_address_full || attempts.running >= USER_AT_ONCE => return Err(Throttled::Crowded),
             0 => attempts.running += 1,
             left_s => return Err(Throttled::For(left_s)),
         }
-        state.address(network).failed += 1;
-        Ok(SignInTurn { throttle: self.clone(), name, key, ip, now_s: now_ms / 1_000, is_over: false })
+        state.addresses.entry(network).or_default().running += 1;
+        let now_s = now_ms / 1_000;
+        Ok(SignInTurn { throttle: self.clone(), name, key, ip, network, now_s, is_over: false })
     }
 
     fn succeeded(&self, turn: &SignInTurn) {
         let mut state = self.lock();
-        let address = state.address(network_of(turn.ip));
-        address.failed = address.failed.saturating_sub(1);
+        let address = state.addresses.entry(turn.network).or_default();
+        address.running = address.running.saturating_sub(1);
         let attempts = state.user(turn.key);
         attempts.running = attempts.running.saturating_sub(1);
         attempts.wrong = WrongCodes::default();
@@ -142,6 +146,9 @@ impl SignInThrottle {
 
     fn failed(&self, turn: &SignInTurn) {
         let mut state = self.lock();
+        let address = state.addresses.entry(turn.network).or_default();
+        address.running = address.running.saturating_sub(1);
+        address.failed += 1;
         let attempts = state.user(turn.key);
         attempts.running = attempts.running.saturating_sub(1);
         attempts.wrong = attempts.wrong.failed(turn.now_s);
@@ -168,7 +175,7 @@ impl ThrottleState {
             self.users.retain(|_, one| one.running > 0 || is_recent(one.wrong));
         }
         if self.addresses.len() >= KEYS_MAX {
-            self.addresses.retain(|_, one| one.failed > 0 && !one.is_over(now_ms));
+            self.addresses.retain(|_, one| one.running > 0 || (one.failed > 0 && !one.is_over(now_ms)));
         }
     }
 
@@ -178,10 +185,11 @@ impl ThrottleState {
         self.users.entry(if has_room { key } else { 0 }).or_default()
     }
 
-    fn address(&mut self, network: IpAddr) -> &mut AddressBudget {
+    /// What the budget of an address is kept under: its network; without room that of all others.
+    fn network(&self, ip: IpAddr) -> IpAddr {
+        let network = network_of(ip);
         let has_room = self.addresses.len() < KEYS_MAX || self.addresses.contains_key(&network);
-        let others = IpAddr::from([0, 0, 0, 0]);
-        self.addresses.entry(if has_room { network } else { others }).or_default()
+        if has_room { network } else { IpAddr::from([0, 0, 0, 0]) }
     }
 }
 
@@ -197,6 +205,8 @@ pub(crate) struct SignInTurn {
     name: u64,
     key: u64,
     ip: IpAddr,
+    /// Whose budget has its place.
+    network: IpAddr,
     now_s: u64,
     is_over: bool,
 }
@@ -270,6 +280,19 @@ mod tests {
         guesses(&throttle, 60, |now_ms| ("ann".to_owned(), now_ms as u32));
         assert!(matches!(throttle.begin("ann", ip(1), 60_000), Err(Throttled::For(_))));
         assert!(throttle.begin("ann", ip(7 << 16), 60_000).is_ok());
+    }
+
+    #[test]
+    fn many_people_behind_one_address_wait_for_each_other_and_are_not_taken_for_guesses() {
+        let throttle: Arc<SignInThrottle> = Arc::default();
+        let begin = |n: u32| throttle.begin(&n.to_string(), ip(1), 0);
+        let mut running: Vec<_> = (0..ADDRESS_FAILURES).map(|n| begin(n).unwrap()).collect();
+        assert_eq!(begin(99).err(), Some(Throttled::Crowded));
+        running.pop().unwrap().succeeded();
+        running.push(begin(99).unwrap());
+        // Guesses take places for good: as many as were under way, and no more.
+        drop(running);
+        assert_eq!(begin(100).err(), Some(Throttled::For(60)));
     }
 
     #[test]

@@ -115,6 +115,11 @@ pub(super) async fn register(
     let id = signed_in(&caller)?.id.clone();
     let passkey = verified(&app, (caller.account(), &id), &credential.into_value().to_string())?;
     let added = kept(passkey, name, app.now());
+    if record::has_others_passkey(&app.store, (caller.account(), &id), &added.id).await? {
+        let detail = "another user has this passkey; each user needs one of their own, also where two are one \
+                      person: register another one";
+        return Err(HttpProblem::new(ProblemKind::WrongState, detail));
+    }
     let edit = |user: &mut StoredUser| {
         let passkeys = &mut user.record.credentials.passkeys;
         let refused = match passkeys.len() {

@@ -258,10 +258,28 @@ pub(crate) async fn has_other_administrator(
     account: &str,
     but: &str,
 ) -> HttpResult<bool> {
+    has_other(store, (account, but), UserRecord::is_administrator).await
+}
+
+/// Whether another user of an account has the passkey of this id.
+pub(crate) async fn has_others_passkey(
+    store: &SharedStore,
+    whose: (&str, &str),
+    id: &str,
+) -> HttpResult<bool> {
+    has_other(store, whose, |user| user.credentials.passkeys.iter().any(|known| known.id == id)).await
+}
+
+/// Whether an account has another user who is so.
+async fn has_other(
+    store: &SharedStore,
+    (account, but): (&str, &str),
+    is_so: impl Fn(&UserRecord) -> bool,
+) -> HttpResult<bool> {
     let mut place = String::new();
     loop {
         let slice = after(store, account, &place, SLICE).await?;
-        if slice.iter().any(|user| user.id != but && user.record.is_administrator()) {
+        if slice.iter().any(|user| user.id != but && is_so(&user.record)) {
             return Ok(true);
         }
         match slice.last().filter(|_| slice.len() == SLICE) {

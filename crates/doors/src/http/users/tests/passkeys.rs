@@ -161,6 +161,50 @@ async fn a_passkey_follows_a_password_confirms_and_is_removed() {
 }
 
 #[tokio::test]
+async fn an_author_does_not_approve_as_another_user_who_signed_in_by_the_same_persons_passkey() {
+    let server = server().await;
+    server.people().await;
+    let rule = engine::ApprovalRule { needs: records::ApprovalNeed::One, ..engine::ApprovalRule::default() };
+    server.engine.change_approval_policy(engine::ApprovalPolicy { rules: vec![rule] }).await.unwrap();
+    let rights = |roles: Value| json!({"roles": roles, "person": "jonas", "spaces": ["live"]});
+    let mut jonas = server.signed_in("jonas", rights(json!(["operator"]))).await.in_space("live");
+    let alert = json!({"text": "Leave hall 2 now", "audience": ["group:staff"]});
+    let (status, submitted) = jonas.post("/api/v1/alerts?mode=sync", alert).await;
+    assert_eq!(status, 201, "{submitted}");
+    let mut second = server.signed_in("jonas-2", rights(json!(["approver"]))).await.in_space("live");
+    let mut authenticator = registered(&mut second).await;
+    server.clock.fetch_add(1_000_000, Ordering::Relaxed);
+    let mut browser = Browser::of(&server).in_space("live");
+    let (_, options) = browser.get("/api/v1/session/options").await;
+    let answer = authenticator.get(&options["passkey"], ORIGIN);
+    assert_eq!(browser.post("/api/v1/session", json!({"passkey": answer})).await.0, 200);
+    let path = format!("/api/v1/alerts/{}", submitted["id"].as_str().unwrap());
+    let (_, shown) = browser.get(&path).await;
+    let approve = browser.request(Method::POST, &format!("{path}:approve"));
+    let approve = approve.header("if-match", format!("\"{}\"", shown["version"]));
+    let (status, problem) = browser.send(approve).await;
+    assert_eq!((status.as_u16(), slug(&problem)), (403, "another-person"), "{problem}");
+    assert_eq!(browser.get(&path).await.1["state"], "awaiting_approval");
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_passkey_of_one_user_is_not_registered_for_another() {
+    let server = server().await;
+    let mut jonas = server.signed_in("jonas", json!({"roles": ["operator"]})).await;
+    registered(&mut jonas).await;
+    let mut second = server.signed_in("jonas-2", json!({"roles": ["approver"]})).await;
+    let request = second.request(Method::POST, "/api/v1/me/passkeys:options");
+    let (_, options) = second.send(request).await;
+    let credential = Authenticator::new(&second.user).create(&options);
+    let (status, problem) = second.post("/api/v1/me/passkeys", json!({"credential": credential})).await;
+    assert_eq!((status.as_u16(), slug(&problem)), (409, "wrong-state"), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("another user has this passkey"), "{problem}");
+    assert_eq!(second.get("/api/v1/me/passkeys").await.1["items"], json!([]));
+    server.close().await;
+}
+
+#[tokio::test]
 async fn a_server_without_a_name_under_tls_has_no_passkeys() {
     let config = HttpConfig::plain(([127, 0, 0, 1], 0).into(), Some("http://alerts.example".to_owned()));
     let server = TestServer::at(config, None, None).await;
