@@ -35,6 +35,7 @@ mod ldap;
 mod line;
 mod lost_bus;
 mod mqtt;
+mod oidc;
 mod orders_of_devices;
 mod outbound;
 mod own_money;

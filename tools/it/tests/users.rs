@@ -82,7 +82,7 @@ async fn a_session_outlives_the_server_that_it_began_at_and_ends_with_its_user()
     assert_eq!(status, 201, "{first}");
 
     server.kill9();
-    server.restart_after_its_end().await;
+    server.restart().await;
     browser.url = server.url();
     let (status, shown) = browser.get(&format!("/api/v1/alerts/{}", first["id"].as_str().unwrap())).await;
     assert_eq!((status, &shown["mode"]), (200, &json!("drill")), "{shown}");

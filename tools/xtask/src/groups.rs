@@ -157,6 +157,7 @@ pub const GROUPS: &[StoryGroup] = &[
             "gateway::an_emergency",
             "kannel::",
             "mqtt::",
+            "oidc::",
             "foreign::",
             "ldap::",
             "pager::",
