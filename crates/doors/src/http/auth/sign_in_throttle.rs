@@ -109,14 +109,7 @@ impl SignInThrottle {
         let is_known = state.known.get(&name).is_some_and(|known| known.holds(ip));
         let key = if is_known { self.hasher.hash_one((user, network)) } else { name };
         state.make_room(now_ms);
-        let address = state.address(network);
-        if address.is_over(now_ms) {
-            *address = AddressBudget { began_ms: now_ms, failed: 0 };
-        }
-        if address.failed >= ADDRESS_FAILURES {
-            let left_ms = ADDRESS_WINDOW_MS - now_ms.saturating_sub(address.began_ms);
-            return Err(Throttled::For(left_ms.div_ceil(1_000)));
-        }
+        state.check_address(network, now_ms)?;
         let attempts = state.user(key);
         match attempts.wrong.left_s(now_ms / 1_000) {
             0 if attempts.running >= USER_AT_ONCE => return Err(Throttled::Crowded),
@@ -124,25 +117,44 @@ impl SignInThrottle {
             left_s => return Err(Throttled::For(left_s)),
         }
         state.address(network).failed += 1;
-        Ok(SignInTurn { throttle: self.clone(), name, key, ip, now_s: now_ms / 1_000, is_over: false })
+        let user = Some(TurnOfUser { name, key });
+        Ok(SignInTurn { throttle: self.clone(), user, ip, now_s: now_ms / 1_000, is_over: false })
+    }
+
+    /// An attempt from this address of whoever it may be: a secret that names nobody until it was looked up.
+    pub(crate) fn take_address_turn(
+        self: &Arc<Self>,
+        ip: IpAddr,
+        now_ms: u64,
+    ) -> Result<SignInTurn, HttpProblem> {
+        let network = network_of(ip);
+        let mut state = self.lock();
+        state.make_room(now_ms);
+        if let Err(throttled) = state.check_address(network, now_ms) {
+            return Err(refusal(if let Throttled::For(seconds) = throttled { seconds } else { 1 }));
+        }
+        state.address(network).failed += 1;
+        Ok(SignInTurn { throttle: self.clone(), user: None, ip, now_s: now_ms / 1_000, is_over: false })
     }
 
     fn succeeded(&self, turn: &SignInTurn) {
         let mut state = self.lock();
         let address = state.address(network_of(turn.ip));
         address.failed = address.failed.saturating_sub(1);
-        let attempts = state.user(turn.key);
+        let Some(user) = turn.user else { return };
+        let attempts = state.user(user.key);
         attempts.running = attempts.running.saturating_sub(1);
         attempts.wrong = WrongCodes::default();
         if state.known.len() >= KEYS_MAX {
             state.known.clear();
         }
-        state.known.entry(turn.name).or_default().note(turn.ip);
+        state.known.entry(user.name).or_default().note(turn.ip);
     }
 
     fn failed(&self, turn: &SignInTurn) {
+        let Some(user) = turn.user else { return };
         let mut state = self.lock();
-        let attempts = state.user(turn.key);
+        let attempts = state.user(user.key);
         attempts.running = attempts.running.saturating_sub(1);
         attempts.wrong = attempts.wrong.failed(turn.now_s);
     }
@@ -172,6 +184,19 @@ impl ThrottleState {
         }
     }
 
+    /// Whether an address has failures left in its minute.
+    fn check_address(&mut self, network: IpAddr, now_ms: u64) -> Result<(), Throttled> {
+        let address = self.address(network);
+        if address.is_over(now_ms) {
+            *address = AddressBudget { began_ms: now_ms, failed: 0 };
+        }
+        if address.failed < ADDRESS_FAILURES {
+            return Ok(());
+        }
+        let left_ms = ADDRESS_WINDOW_MS - now_ms.saturating_sub(address.began_ms);
+        Err(Throttled::For(left_ms.div_ceil(1_000)))
+    }
+
     /// The entry of a user; without room that of all others.
     fn user(&mut self, key: u64) -> &mut UserAttempts {
         let has_room = self.users.len() < KEYS_MAX || self.users.contains_key(&key);
@@ -191,11 +216,17 @@ fn refusal(seconds: u64) -> HttpProblem {
     HttpProblem::new(ProblemKind::TooMany, detail).retry_after(seconds)
 }
 
+/// Whose attempt it is: the hash of the name, and the entry that it counts in.
+#[derive(Clone, Copy)]
+struct TurnOfUser {
+    name: u64,
+    key: u64,
+}
+
 /// An attempt that may be looked at.
 pub(crate) struct SignInTurn {
     throttle: Arc<SignInThrottle>,
-    name: u64,
-    key: u64,
+    user: Option<TurnOfUser>,
     ip: IpAddr,
     now_s: u64,
     is_over: bool,
@@ -249,6 +280,22 @@ mod tests {
         let throttle = Arc::default();
         let looked_at = guesses(&throttle, 60, |now_ms| (now_ms.to_string(), 1));
         assert_eq!(looked_at, u64::from(ADDRESS_FAILURES));
+    }
+
+    #[test]
+    fn an_attempt_of_nobody_counts_in_its_address_and_a_right_one_does_not() {
+        let throttle: Arc<SignInThrottle> = Arc::default();
+        for _ in 0..1_000 {
+            throttle.take_address_turn(ip(1), 0).unwrap().succeeded();
+        }
+        for _ in 0..ADDRESS_FAILURES {
+            drop(throttle.take_address_turn(ip(1), 0).unwrap());
+        }
+        assert!(throttle.take_address_turn(ip(1), 59_999).is_err());
+        assert_eq!(throttle.begin("ann", ip(1), 59_999).err(), Some(Throttled::For(1)));
+        assert!(throttle.take_address_turn(ip(2), 59_999).is_ok(), "others are not punished");
+        assert!(throttle.take_address_turn(ip(1), 60_000).is_ok());
+        assert!(throttle.lock().users.is_empty() && throttle.lock().known.is_empty());
     }
 
     #[test]
