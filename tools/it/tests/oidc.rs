@@ -1,5 +1,5 @@
-//! Signing in at a provider that nobody here wrote: there and back by a browser, roles by its groups, and what
-//! is refused.
+//! Signing in at a provider that nobody here wrote: there and back by a browser, roles by its groups, and
+//! what is refused.
 
 use it::{OIDC_CLIENT, OIDC_CLIENT_SECRET, OidcProvider, Server, Setup, eventually, free_port};
 use reqwest::header::{COOKIE, LOCATION, SET_COOKIE};

@@ -85,7 +85,7 @@ async fn a_session_outlives_the_server_that_it_began_at_and_ends_with_its_user()
     server.restart().await;
     browser.url = server.url();
     let (status, shown) = browser.get(&format!("/api/v1/alerts/{}", first["id"].as_str().unwrap())).await;
-    assert_eq!((status, &shown["mode"]), (200, &json!("drill")), "{shown}");
+    assert_eq!((status, &shown["request"]["mode"]), (200, &json!("drill")), "{shown}");
     assert_eq!(browser.post("/api/v1/alerts", alert.clone()).await.0, 202);
     let real = json!({"text": "Real", "audience": ["recipient:ann"], "mode": "live"});
     assert_eq!(browser.post("/api/v1/alerts", real).await.0, 403, "the drill space sends nothing live");

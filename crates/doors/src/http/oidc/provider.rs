@@ -1,5 +1,5 @@
-//! The provider of OpenID Connect, as this server knows it: its document and keys, fetched and remembered, and
-//! the exchange of a code for the claims of who signed in.
+//! The provider of OpenID Connect, as this server knows it: its document and keys, fetched and remembered,
+//! and the exchange of a code for the claims of who signed in.
 
 use super::provider_calls::{ProviderCalls, sent};
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};

@@ -234,7 +234,7 @@ async fn the_spaces_are_apart_and_a_user_is_in_those_that_an_administrator_gave(
     let (status, drill) = both.post("/api/v1/alerts?mode=sync", alert(None)).await;
     assert_eq!(status, 201, "{drill}");
     let path = format!("/api/v1/alerts/{}", drill["id"].as_str().unwrap());
-    assert_eq!(both.get(&path).await.1["mode"], "drill", "without a mode it is of its space");
+    assert_eq!(both.get(&path).await.1["request"]["mode"], "drill", "without a mode it is of its space");
     both.space = Some("live");
     for (method, path) in [
         (Method::GET, path.clone()),
