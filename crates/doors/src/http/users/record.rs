@@ -54,6 +54,9 @@ pub(crate) struct UserCredentials {
     pub recovery: Vec<String>,
     #[serde(default)]
     pub passkeys: Vec<PasskeyRecord>,
+    /// When the last challenge was made that registered a passkey: each counts once.
+    #[serde(default)]
+    pub registered: Option<Timestamp>,
     /// The id of the invitation or reset that counts; all others of this user do not.
     pub invitation: Option<String>,
     /// They sign in at the provider of OpenID Connect.
