@@ -27,6 +27,7 @@ mod forward;
 mod group_requests;
 mod groups;
 mod imports;
+mod help_cases;
 mod methods;
 mod oidc;
 mod openapi;

@@ -24,6 +24,7 @@ pub(crate) fn router(app: App) -> Router {
         .merge(alerts::routes())
         .merge(approvals::routes())
         .merge(answer_page::routes())
+        .merge(help_cases::routes())
         .merge(person_page::routes())
         .merge(attachments::routes())
         .merge(areas::routes())

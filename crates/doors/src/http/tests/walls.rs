@@ -78,9 +78,9 @@ fn case_of(row: &Operation) -> Case {
         ("POST", "recipients") => case(Nothing, 201, |_, n| Sent::Json(json!({"id": format!("r{n}")}))),
         (
             "GET",
-            "approvals" | "reviews" | "imports" | "directories" | "recipients" | "recipients:export"
-            | "stops" | "group-requests" | "groups" | "alerts" | "tokens" | "audit" | "audit:verify"
-            | "accounts" | "callback-secret",
+            "approvals" | "reviews" | "help-cases" | "imports" | "directories" | "recipients"
+            | "recipients:export" | "stops" | "group-requests" | "groups" | "alerts" | "tokens" | "audit"
+            | "audit:verify" | "accounts" | "callback-secret",
         )
         | ("GET", "tariffs" | "diameter-peers") => case(Nothing, 200, nothing),
         ("GET", "recipients/{id}") => case(Recipient, 200, nothing),
