@@ -93,7 +93,7 @@ async fn a_live_and_a_drill_route_of_one_account_hold_its_limit_together() {
     let drill = sms_route("drill", carrier.address(), "rate = 50.0\nshares = \"live\"");
     let config = sms_route("live", carrier.address(), "rate = 50.0")
         + &drill.replace("\"live\"\naddr", "\"drill\"\naddr");
-    let server = Server::start(&config).await;
+    let mut server = Server::start(&config).await;
     let trace = SyscallTrace::attach(server.pid().unwrap());
     let api = server.api();
     let people: Vec<serde_json::Value> = (0..EACH)
@@ -110,6 +110,7 @@ async fn a_live_and_a_drill_route_of_one_account_hold_its_limit_together() {
         (api.submit(&practice).await, api.submit(&json!({"text": "real", "audience": ["all"]})).await);
     api.done(&live, LATER).await;
     api.done(&drill, LATER).await;
+    server.stop().await;
     let all = trace.submits();
     assert_eq!(carrier.stats().messages, 2 * EACH);
     let most = most_in_a_second(&all);
