@@ -76,8 +76,11 @@ async fn invitations_and_second_factors_are_in_the_audit_trail() {
     browser.get("/api/v1/session").await;
     assert_eq!(browser.delete("/api/v1/me/totp").await.0, 200);
     let (_, trail) = server.get("/api/v1/audit").await;
-    let verbs: Vec<&str> =
-        trail["items"].as_array().unwrap().iter().map(|act| act["verb"].as_str().unwrap()).collect();
+    let acts = trail["items"].as_array().unwrap().iter();
+    let verbs: Vec<&str> = acts
+        .map(|act| act["verb"].as_str().unwrap())
+        .filter(|verb| verb.starts_with("user.") || verb.starts_with("session."))
+        .collect();
     let expected = [
         "user.totp.off",
         "user.recovery-codes.new",
@@ -88,7 +91,7 @@ async fn invitations_and_second_factors_are_in_the_audit_trail() {
         "user.invite",
         "user.create",
     ];
-    assert_eq!(verbs[..8], expected, "{trail}");
+    assert_eq!(verbs, expected, "{trail}");
     assert!(!trail.to_string().contains(&secret) && !trail.to_string().contains(&codes[0]), "{trail}");
     server.close().await;
 }
