@@ -18,7 +18,7 @@ async fn a_session_outlives_the_server_that_it_began_at_and_ends_with_its_user()
     server.kill9();
     server.restart().await;
     let shown = browser.get(&format!("/api/v1/alerts/{}", first["id"].as_str().unwrap())).await.expect(200);
-    assert_eq!(shown["mode"], "drill", "{shown}");
+    assert_eq!(shown["request"]["mode"], "drill", "{shown}");
     browser.post("/api/v1/alerts", &alert).await.expect(202);
     let real = json!({"text": "Real", "audience": ["recipient:ann"], "mode": "live"});
     assert_eq!(browser.post("/api/v1/alerts", &real).await.status, 403, "the drill space sends nothing live");
