@@ -40,7 +40,8 @@ pub use placeholders::literal as literal_text;
 pub use privacy::{Erased, ForgetElsewhere, ForgottenPerson, PersonExport, Privacy};
 pub use run::{Callbacks, Engine, GATEWAYS, Health, Question, Stops};
 pub use services::{
-    CODE_MINUTES, CodeResult, GroupStanding, JoinRequest, JoinResult, Joining, LoginDevice, Logins, OwnPage,
-    PageGroup, PageView, PreparedAlert, RefusedDevice, ServiceRules, WaitingDevice,
+    CODE_MINUTES, ChatBot, ChatLink, CodeResult, GroupStanding, JoinRequest, JoinResult, Joining,
+    LoginDevice, Logins, OwnPage, PageAct, PageGroup, PageView, PreparedAlert, RefusedDevice, ServiceRules,
+    WaitingDevice,
 };
 pub use shared::{Leader, Node};

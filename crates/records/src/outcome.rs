@@ -48,6 +48,9 @@ pub enum Outcome {
     CarrierReceipt(Box<CarrierReceipt>),
     /// A person answered a certain message of ours, as their network says.
     Reply(Box<PersonReply>),
+    /// A message whose sender may be another than it says: a mail that nothing vouches for. It may answer the
+    /// delivery that it names; nothing else is done by it.
+    Unproven(Box<Inbound>),
 }
 
 /// A person's answer to a message that the network names. Where nobody knows the message it is taken as any

@@ -19,6 +19,8 @@ pub struct ServiceCall {
     pub position: (u64, u32),
     /// A keyword's reply: it is sent, and nothing else follows.
     pub reply: Option<String>,
+    /// The sender may be another than the message says: nothing is done before the person confirms it.
+    pub is_unproven: bool,
 }
 
 impl ServiceCall {

@@ -2,7 +2,7 @@
 
 use crate::StoreError;
 use crate::import_jobs::{AbsentPeople, ImportCounts};
-use crate::spool::Merge;
+use crate::spool::{Merge, SpoolPair};
 use records::Recipient;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ pub(crate) type NextPage<'a> = Box<dyn FnMut(&str) -> Result<Vec<Recipient>, Sto
 pub(crate) struct ImportMerge<'a> {
     file: Merge,
     /// The next of the file that was not given.
-    head: Option<(Vec<u8>, Vec<u8>)>,
+    head: Option<SpoolPair>,
     people: PeoplePages<'a>,
     absent: Option<AbsentPeople>,
     counts: ImportCounts,
@@ -61,7 +61,7 @@ impl<'a> ImportMerge<'a> {
     }
 
     /// The next row: its id, and its body, which is empty where somebody goes.
-    pub(crate) fn next(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>, StoreError> {
+    pub(crate) fn next(&mut self) -> Result<Option<SpoolPair>, StoreError> {
         loop {
             let Some(person) = self.people.first()? else {
                 let Some(row) = self.head.take() else { return Ok(None) };

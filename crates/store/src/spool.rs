@@ -19,7 +19,7 @@ const READ_OCTETS: usize = 32 * 1024;
 const HEAD_OCTETS: usize = 8;
 
 /// A record's key and value.
-type Pair = (Vec<u8>, Vec<u8>);
+pub(crate) type SpoolPair = (Vec<u8>, Vec<u8>);
 
 /// Takes records in any order.
 pub(crate) struct Spool {
@@ -185,7 +185,7 @@ impl PartialOrd for SpoolHead {
 
 impl Merge {
     /// The next record's key and value.
-    pub(crate) fn next(&mut self) -> Result<Option<Pair>, StoreError> {
+    pub(crate) fn next(&mut self) -> Result<Option<SpoolPair>, StoreError> {
         while let Some(head) = self.heads.pop() {
             let next = self.read(head.run)?;
             self.heads.extend(next);
@@ -219,7 +219,7 @@ impl Merge {
 }
 
 impl SortedRun {
-    fn record(&mut self, file: &File) -> std::io::Result<Option<Pair>> {
+    fn record(&mut self, file: &File) -> std::io::Result<Option<SpoolPair>> {
         if self.next == self.read.len() && self.at == self.end {
             return Ok(None);
         }

@@ -1,6 +1,6 @@
 //! Stops of people who were forgotten: their addresses are known by keyed hashes alone.
 
-use crate::{OptOuts, StoreError};
+use crate::{OptOut, StoreError};
 use channels::Defaults;
 use records::{ChannelNumber, Timestamp};
 use ring::hmac;
@@ -67,6 +67,9 @@ pub struct OptOutSet {
     account: String,
     plain: FxHashSet<(ChannelNumber, String)>,
     forgotten: FxHashSet<StopHash>,
+    /// Said to one sender each.
+    of_senders: Vec<OptOut>,
+    forgotten_of_senders: Vec<ForgottenStop>,
     hasher: Option<StopHasher>,
 }
 
@@ -81,14 +84,18 @@ impl OptOutSet {
         OptOutSet { plain: self.plain.into_iter().map(one_form).collect(), ..self }
     }
 
-    /// Adds a stop that was said to one sender.
-    pub fn add(&mut self, channel: ChannelNumber, address: &str, defaults: &Defaults) {
-        self.plain.insert((channel, channels::canonical(channel, address, defaults).into_owned()));
-    }
-
-    /// Adds a stop of somebody who was forgotten, that was said to one sender.
-    pub fn add_forgotten(&mut self, hash: StopHash) {
-        self.forgotten.insert(hash);
+    /// The same for what shows some senders: stops that were said to one of them hold as well, with addresses
+    /// as `defaults` write them.
+    #[must_use]
+    pub fn with_those_said_to(mut self, shows: impl Fn(&str) -> bool, defaults: &Defaults) -> OptOutSet {
+        let holds = |sender: &Option<String>| sender.as_deref().is_some_and(&shows);
+        for stop in std::mem::take(&mut self.of_senders).into_iter().filter(|stop| holds(&stop.sender)) {
+            let address = channels::canonical(stop.channel, &stop.address, defaults).into_owned();
+            self.plain.insert((stop.channel, address));
+        }
+        let forgotten = std::mem::take(&mut self.forgotten_of_senders).into_iter();
+        self.forgotten.extend(forgotten.filter(|stop| holds(&stop.sender)).map(|stop| stop.hash));
+        self
     }
 
     /// Did the owner of this address say stop?
@@ -105,18 +112,27 @@ impl OptOutSet {
     }
 }
 
-/// Reads the set of an account.
-pub(crate) async fn set_of<S: OptOuts + ?Sized>(store: &S, account: &str) -> Result<OptOutSet, StoreError> {
-    let plain = store.opt_outs(account).await?;
-    let forgotten = store.forgotten_stops(account).await?;
-    let forgotten = forgotten.into_iter().filter(|stop| stop.sender.is_none()).map(|stop| stop.hash);
-    let forgotten: FxHashSet<StopHash> = forgotten.collect();
-    let hasher = store.stop_hasher();
-    if hasher.is_none() && !forgotten.is_empty() {
+/// The set of an account, of all its stops. An error where somebody was forgotten whom nothing can find, since
+/// the key is missing.
+pub(crate) fn set_of(
+    account: &str,
+    stops: (Vec<OptOut>, Vec<ForgottenStop>),
+    hasher: Option<StopHasher>,
+) -> Result<OptOutSet, StoreError> {
+    let (of_all, of_senders): (Vec<OptOut>, _) = stops.0.into_iter().partition(|stop| stop.sender.is_none());
+    let (forgotten, forgotten_of_senders): (Vec<ForgottenStop>, _) =
+        stops.1.into_iter().partition(|stop| stop.sender.is_none());
+    if hasher.is_none() && !(forgotten.is_empty() && forgotten_of_senders.is_empty()) {
         return Err(no_key());
     }
-    let set =
-        OptOutSet { account: account.to_owned(), plain: plain.into_iter().collect(), forgotten, hasher };
+    let set = OptOutSet {
+        account: account.to_owned(),
+        plain: of_all.into_iter().map(|stop| (stop.channel, stop.address)).collect(),
+        forgotten: forgotten.into_iter().map(|stop| stop.hash).collect(),
+        of_senders,
+        forgotten_of_senders,
+        hasher,
+    };
     Ok(set.in_one_form(&Defaults::default()))
 }
 

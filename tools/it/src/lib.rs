@@ -7,7 +7,7 @@
 //! - [`Browser`]: what somebody who signed in says to it.
 //! - [`ForeignSmsc`], [`Esme`], [`Kannel`], [`Kamailio`], [`OpenSmtpd`], [`CreditPeer`], [`Haproxy`],
 //!   [`Mosquitto`], [`Slapd`]: peers that nobody here wrote, as children too.
-//! - [`scim_checks`]: a tester of SCIM servers.
+//! - [`scim_checks`]: a tester of SCIM servers. [`OidcProvider`]: a provider of OpenID Connect.
 //! - [`Synapse`], [`TelegramServer`]: networks of instant messages, likewise.
 //! - [`Telnet`]: a person's terminal.
 //! - [`PythonReceiver`], [`HttpCarrier`]: far ends by HTTP, as children too.
@@ -39,6 +39,7 @@ mod http_far_ends;
 mod kamailio;
 mod kannel;
 mod mosquitto;
+mod oidc_provider;
 mod open_smtpd;
 mod openapi_tools;
 mod paging;
@@ -71,6 +72,7 @@ pub use http_far_ends::{HttpCarrier, PythonReceiver, WEBHOOK_SECRET};
 pub use kamailio::Kamailio;
 pub use kannel::Kannel;
 pub use mosquitto::{DeviceMessage, Mosquitto, MosquittoDevice};
+pub use oidc_provider::{CLIENT as OIDC_CLIENT, CLIENT_SECRET as OIDC_CLIENT_SECRET, OidcProvider};
 pub use open_smtpd::OpenSmtpd;
 pub use openapi_tools::OpenApiTools;
 pub use paging::{Hylafax, NetSnpp};

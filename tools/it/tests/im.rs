@@ -2,7 +2,7 @@
 //! against the simulated networks where faults are wanted.
 
 use crate::fixtures::{LATER, SOON, count};
-use it::{MatrixUser, Server, Synapse, TelegramServer, eventually};
+use it::{Api, MatrixUser, Server, Synapse, TelegramServer, eventually};
 use serde_json::{Value, json};
 use sim::im::{ImOptions, Messengers};
 use std::time::Duration;
@@ -122,6 +122,73 @@ async fn telegram_test_api_buttons_and_replies_are_answers_and_nothing_claims_de
     assert_eq!(answered["answer"]["key"], "2", "{answered}");
     let answered = until_state(&server, &id, "telegram:8", "answered").await;
     assert_eq!(answered["answer"]["key"], "1", "{answered}");
+}
+
+/// What the link to the bot carries, on a person's own page.
+async fn start_payload(server: &Server, person: &str) -> String {
+    let link =
+        server.api().post(&format!("/api/v1/recipients/{person}:page-link"), &json!({})).await.expect(200);
+    let page = Api::new(&server.url(), "").get(link["url"].as_str().unwrap()).await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    let behind = page.text.split("https://t.me/city_alerts_bot?start=").nth(1);
+    let behind = behind.unwrap_or_else(|| panic!("no link to the bot: {}", page.text));
+    behind.split('"').next().unwrap().to_owned()
+}
+
+/// Texts that a chat got from the bot.
+fn texts_to(telegram: &TelegramServer, chat: &str) -> Vec<String> {
+    let messages = telegram.messages().into_iter().filter(|message| message["chat"] == chat);
+    messages.map(|message| message["text"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn hears(telegram: &TelegramServer, chat: &str, words: &str) {
+    eventually(&format!("chat {chat} hears {words:?}"), LATER, async || {
+        let texts = texts_to(telegram, chat);
+        if texts.iter().any(|text| text.contains(words)) { Ok(()) } else { Err(format!("{texts:?}")) }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn telegram_test_api_start_by_the_link_of_a_persons_page_makes_the_chat_their_device() {
+    let telegram = TelegramServer::start("666:secret-of-the-bot").await;
+    let route = format!("{}bot = \"city_alerts_bot\"\n", telegram_route(&telegram.url()));
+    let server = Server::start(&route).await;
+    let api = server.api();
+    for (id, name) in [("ann", "Ann"), ("ben", "Ben")] {
+        api.post("/api/v1/recipients", &json!({"id": id, "name": name, "devices": []})).await.expect(201);
+    }
+    let (of_ann, of_ben) = (start_payload(&server, "ann").await, start_payload(&server, "ben").await);
+
+    // What was not signed here is refused, once.
+    let forged = of_ann.chars().rev().collect::<String>();
+    telegram.say("9", &format!("/start {forged}"));
+    hears(&telegram, "9", "This link is wrong").await;
+    telegram.say("9", &format!("/start {forged}"));
+
+    telegram.say("7", &format!("/start {of_ann}"));
+    hears(&telegram, "7", "Alerts come to this chat").await;
+    let ann = api.get("/api/v1/recipients/ann").await.expect(200);
+    let device = &ann["devices"][0];
+    assert_eq!((&device["channel"], &device["address"]), (&json!("im"), &json!("telegram:7")), "{ann}");
+    assert_eq!(device["verified"], true, "{ann}");
+
+    // The link of one person serves one chat, and a chat one person.
+    telegram.say("8", &format!("/start {of_ann}"));
+    hears(&telegram, "8", "too old or was used").await;
+    telegram.say("7", &format!("/start {of_ben}"));
+    hears(&telegram, "7", "the device of somebody else").await;
+    let ben = api.get("/api/v1/recipients/ben").await.expect(200);
+    assert_eq!(ben["devices"], json!([]), "{ben}");
+
+    let alert = api.submit(&json!({"text": "Leave by the north gate", "audience": ["recipient:ann"]})).await;
+    until_state(&server, &alert, "telegram:7", "accepted").await;
+    hears(&telegram, "7", "Leave by the north gate").await;
+    let trail = api.get("/api/v1/audit?limit=100").await.json();
+    let added = trail["items"].as_array().unwrap().iter().find(|act| act["verb"] == "service.device_add");
+    assert_eq!(added.unwrap()["object"], "ann", "{trail}");
+    assert_eq!(texts_to(&telegram, "9").len(), 1, "a wrong link is told of once");
+    assert_eq!(telegram.messages().len(), 5);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

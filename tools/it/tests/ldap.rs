@@ -113,3 +113,35 @@ async fn a_schedule_reads_it_and_waits_for_a_person() {
     .await;
     assert_eq!((&job["source"], &job["by"]["id"]), (&json!("directory:ad"), &json!("directory:ad")), "{job}");
 }
+
+/// Has a schedule read the directory in a moment; the import once it is committed, or waits with a reason.
+async fn scheduled(api: &Api, id: &str) -> Value {
+    let start = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(2);
+    let body = json!({"name": "People", "start": start.strftime("%Y-%m-%dT%H:%M:%S").to_string(),
+        "time_zone": "Etc/UTC", "rule": "RRULE:FREQ=DAILY", "directory": "ad"});
+    api.put(&format!("/api/v1/schedules/{id}"), &body).await.expect(201);
+    eventually("the schedule's run is decided", LATER, async || {
+        let schedule = api.get(&format!("/api/v1/schedules/{id}")).await.expect(200);
+        let Some(import) = schedule["runs"][0]["import"].as_str() else { return Err(schedule) };
+        let job = api.get(&format!("/api/v1/imports/{import}")).await.expect(200);
+        let waits = job["notes"].as_array().is_some_and(|notes| !notes.is_empty());
+        if job["state"] == "committed" || waits { Ok(job) } else { Err(job) }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_schedule_of_the_api_commits_it_unless_too_many_would_go() {
+    let all = people(10);
+    let mut slapd = Slapd::start(&borrowed(&all)).await;
+    let server = Server::start(&config(&slapd, "dry_run = false\n")).await;
+    let api = server.api();
+    let first = scheduled(&api, "first").await;
+    assert_eq!((&first["state"], &first["counts"]["new"]), (&json!("committed"), &json!(10)), "{first}");
+    assert_ne!(first["by"]["id"], "directory:ad", "it acts in its author's name");
+    slapd.replace(&borrowed(&all[..3])).await;
+    let fewer = scheduled(&api, "second").await;
+    assert_eq!((&fewer["state"], &fewer["counts"]["gone"]), (&json!("ready"), &json!(7)), "{fewer}");
+    assert!(fewer["notes"][0]["reason"].as_str().unwrap().contains("more than 20 %"), "{fewer}");
+    api.get("/api/v1/recipients/p009").await.expect(200);
+}

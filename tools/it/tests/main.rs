@@ -36,6 +36,7 @@ mod ldap;
 mod line;
 mod lost_bus;
 mod mqtt;
+mod oidc;
 mod orders_of_devices;
 mod outbound;
 mod own_money;

@@ -41,7 +41,8 @@ impl Devices {
         let (door, topics) = (free_port(), free_port());
         let config = format!(
             "[topics]\nlisten = \"127.0.0.1:{topics}\"\n\
-             [[route]]\nname = \"desks\"\nchannel = \"line\"\nmode = \"live\"\n[smtp]\nlisten = \"127.0.0.1:{door}\"\ndomain = \"in.city.test\"\n{}{}\
+             [[route]]\nname = \"desks\"\nchannel = \"line\"\nmode = \"live\"\n[smtp]\nlisten = \"127.0.0.1:{door}\"\ndomain = \"in.city.test\"\n\
+             authserv_id = \"mx.city.test\"\nauthserv_from = [\"127.0.0.1\"]\n{}{}\
              [[route]]\nname = \"matrix\"\nchannel = \"im\"\nprotocol = \"matrix\"\nmode = \"live\"\n\
              homeserver = \"http://{}\"\naccess_token = \"token\"\n\
              [[send]]\nname = \"evac\"\npin = \"471147\"\nwho = [\"group:duty\"]\n\
@@ -288,4 +289,91 @@ async fn strangers_automatic_mail_bots_and_other_servers_get_no_reply() {
     devices.ask("mail", "GROUPS", "Harbour").await;
     // The other server's words are nobody's service word: they get the list of words, once.
     assert_eq!(count_all() - before, 3 + 1, "three asked, and three were replied to");
+}
+
+/// The link to a person's own page in a text.
+fn link_of(text: &str) -> String {
+    let word = text.split_whitespace().find(|word| word.contains("/p/"));
+    word.unwrap_or_else(|| panic!("no link in {text}")).to_owned()
+}
+
+/// The person opens the link of a mail, and confirms what it asks for.
+async fn confirm(server: &Server, link: &str, asks: &str) -> String {
+    let anybody = Api::new(&server.url(), "");
+    let page = anybody.get(link).await;
+    assert!(
+        page.status == 200 && page.text.contains(asks) && page.text.contains("Yes, do it"),
+        "{}",
+        page.text
+    );
+    let field = |name: &str| {
+        let behind = page.text.split(&format!("name=\"{name}\" value=\"")).nth(1).unwrap();
+        behind.split('"').next().unwrap().to_owned()
+    };
+    let body = format!("form={}&act=word&word={}", field("form"), field("word").replace(' ', "+"));
+    let path = link.split('?').next().unwrap();
+    let request = anybody.request(reqwest::Method::POST, path);
+    let request = request.header("content-type", "application/x-www-form-urlencoded").body(body);
+    anybody.send(request).await.text
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mail_is_believed_by_its_tag_or_the_note_of_the_relay_and_else_asks_to_confirm() {
+    const UNTAGGED: &str = "answers@in.city.test";
+    const BEA: &str = "bea@town.test";
+    let devices = Devices::start().await;
+    let api = devices.server.api();
+    let bea = json!({"id": "bea", "name": "Bea", "devices": [{"channel": "mail", "address": BEA}]});
+    api.add_recipients(&json!([bea])).await;
+    welcome(&devices, 4).await;
+    let is_in = async |who: &str| {
+        let groups = person(&api, who).await["groups"].clone();
+        groups.as_array().unwrap().contains(&json!("harbour"))
+    };
+
+    // The relay notes that the author's domain vouches for it.
+    let passed = "Authentication-Results: mx.city.test; dmarc=pass header.from=town.test\r\n";
+    let before = devices.count("mail");
+    devices.mail(MAILBOX, UNTAGGED, passed, "Group", "JOIN harbour").await;
+    devices.hears("mail", before, "Now in the group Harbour").await;
+    assert!(is_in("ann").await);
+
+    // Another server notes it, or nobody, or another domain is vouched for.
+    for headers in [
+        "Authentication-Results: mx.evil.test; dmarc=pass header.from=town.test\r\n",
+        "",
+        "Authentication-Results: mx.city.test; dmarc=pass header.from=evil.test\r\n",
+    ] {
+        let before = devices.count("mail");
+        devices.mail(MAILBOX, UNTAGGED, headers, "Group", "LEAVE harbour").await;
+        devices.hears("mail", before, "A mail in your name asks").await;
+        assert!(is_in("ann").await, "{headers}");
+    }
+    let before = devices.count("mail");
+    devices.mail(MAILBOX, UNTAGGED, "", "Group", "LEAVE harbour").await;
+    let text = devices.hears("mail", before, "LEAVE harbour").await;
+    let left = confirm(&devices.server, &link_of(&text), "LEAVE harbour").await;
+    assert!(left.contains("You have left the group"), "{left}");
+    assert!(!is_in("ann").await);
+
+    // The tag of a mail to Ann makes nobody Bea.
+    let of_ann =
+        devices.mails.mails(1_000).into_iter().find(|mail| mail.words().to.contains(&MAILBOX.to_owned()));
+    let before = devices.count("mail");
+    devices.mail(BEA, &of_ann.unwrap().words().reply_to, "", "Re: Welcome", "JOIN harbour").await;
+    devices.hears("mail", before, "A mail in your name asks").await;
+    assert!(!is_in("bea").await);
+
+    // STOP by a mail that may be of anybody stops nothing, and is not lost.
+    let before = devices.count("mail");
+    devices.mail(MAILBOX, UNTAGGED, "", "Stop", "STOP").await;
+    devices.hears("mail", before, "Use your page instead").await;
+    assert_ne!(person(&api, "ann").await["devices"][0]["opted_out"], true);
+    let stops = api.get("/api/v1/stops").await.text;
+    assert!(stops.contains(MAILBOX), "{stops}");
+    let before = devices.count("mail");
+    devices.mail("eve@town.test", UNTAGGED, "", "Group", "JOIN harbour").await;
+    devices.mail(MAILBOX, UNTAGGED, passed, "Groups", "GROUPS").await;
+    devices.hears("mail", before, "Harbour").await;
+    assert_eq!(devices.count("mail"), before + 1, "a stranger gets no reply");
 }

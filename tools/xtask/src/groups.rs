@@ -161,6 +161,7 @@ pub const GROUPS: &[StoryGroup] = &[
             "gateway::an_emergency",
             "kannel::",
             "mqtt::",
+            "oidc::",
             "foreign::",
             "ldap::",
             "pager::",

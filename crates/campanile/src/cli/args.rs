@@ -2,6 +2,7 @@
 
 use super::alert_args::AlertArgs;
 use super::audit_args::AuditCommand;
+use super::import_args::ImportCommand;
 use super::udp::Udp;
 use super::user_args::UserCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -65,6 +66,9 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     /// People: import, export, list, erase, their own pages
     #[command(subcommand)]
     Recipients(Recipients),
+    /// Imports that are looked at first: check a file or a directory, commit, undo for 24 hours
+    #[command(subcommand)]
+    Import(ImportCommand),
     /// Alerts: send, follow, pause, resume, cancel, report
     #[command(subcommand)]
     Alert(AlertCommand),

@@ -12,6 +12,8 @@ mod audit;
 mod audit_args;
 mod bench;
 mod client;
+mod import_args;
+mod imports;
 mod ledger;
 mod local_tokens;
 mod migrate;
@@ -34,6 +36,7 @@ pub use args::{Demo, Serve};
 use crate::config;
 use args::{AlertCommand, Cli, CliCommand, ConfigCommand, Recipients, Token};
 use clap::{CommandFactory, FromArgMatches};
+use import_args::ImportCommand;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use user_args::UserCommand;
@@ -113,6 +116,16 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
             Recipients::Erase(erase) => Box::pin(privacy::erase(erase)),
             Recipients::Page(page) => Box::pin(privacy::page(page)),
             Recipients::List(list) => Box::pin(people::list(list)),
+        }),
+        CliCommand::Import(import) => client::block_on(match import {
+            ImportCommand::Check(check) => Box::pin(imports::check(check)) as client::Work,
+            ImportCommand::Directory(run) => Box::pin(imports::directory(run)),
+            ImportCommand::List(list) => Box::pin(imports::list(list)),
+            ImportCommand::Show(one) => Box::pin(imports::show(one)),
+            ImportCommand::Problems(problems) => Box::pin(imports::problems(problems)),
+            ImportCommand::Commit(commit) => Box::pin(imports::commit(commit)),
+            ImportCommand::Discard(one) => Box::pin(imports::decide(one, "discard")),
+            ImportCommand::Undo(one) => Box::pin(imports::decide(one, "undo")),
         }),
         CliCommand::Alert(alert) => client::block_on(match alert {
             AlertCommand::Send(send) => Box::pin(alerts::send(send)) as client::Work,

@@ -4,18 +4,21 @@ use super::args::{Export, ExportFormat, Import, ListRecipients, OnProblem, Peopl
 use super::client::{ApiClient, segment, sentence};
 use super::{Failure, Outcome, print, table};
 use futures_util::stream::{self, Stream};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use reqwest::{Body, Method, StatusCode};
+use reqwest::{Body, Method, Response, StatusCode};
 use serde_json::{Value, json};
 use std::io::{self, BufWriter};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::pin::Pin;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The file is read and sent in pieces of so many octets.
 const PIECE_OCTETS: usize = 256 * 1024;
+/// What takes longer shows how far it is.
+const SHOWN_AFTER: Duration = Duration::from_secs(2);
 /// All recipients.
 const ALL: &str = "/api/v1/recipients:export";
 /// Rows with problems that are shown.
@@ -27,27 +30,12 @@ type Source = Pin<Box<dyn AsyncRead + Send>>;
 
 pub(super) async fn import(import: Import) -> Outcome {
     let client = ApiClient::new(&import.server)?;
-    if import.file.is_dir() {
-        let why = "is a folder: name the file in it, of CSV or NDJSON, that has the people";
-        return Err(Failure::Failed(format!("{} {why}", import.file.display())));
-    }
-    let (media_type, encoding) = content(&import)?;
-    let (source, octets) = open(&import.file).await?;
-    let bar = progress(octets);
     let on_problem = match import.on_problem {
         OnProblem::Reject => "reject",
         OnProblem::Skip => "skip",
     };
-    let mut request = client
-        .request(Method::POST, &format!("/api/v1/recipients:import?on_problem={on_problem}"))
-        .header(CONTENT_TYPE, media_type)
-        .body(Body::wrap_stream(pieces(source, bar.clone())));
-    if let Some(encoding) = encoding {
-        request = request.header(CONTENT_ENCODING, encoding);
-    }
-    let response = request.send().await.map_err(|error| client.unreachable(&error));
-    bar.finish_and_clear();
-    let response = response?;
+    let path = format!("/api/v1/recipients:import?on_problem={on_problem}");
+    let response = upload(&client, &path, (&import.file, import.kind)).await?;
     let status = response.status();
     let text = response.text().await.map_err(|error| client.unreachable(&error))?;
     let answer: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
@@ -58,6 +46,31 @@ pub(super) async fn import(import: Import) -> Outcome {
         return Err(Failure::Failed(sentence(status, &text)));
     }
     import_outcome(&answer, status.is_success(), import.format.is_json())
+}
+
+/// Sends a file of people; the answer, whatever its status.
+pub(super) async fn upload(
+    client: &ApiClient,
+    path: &str,
+    (file, kind): (&Path, Option<PeopleFormat>),
+) -> Result<Response, Failure> {
+    if file.is_dir() {
+        let why = "is a folder: name the file in it, of CSV or NDJSON, that has the people";
+        return Err(Failure::Failed(format!("{} {why}", file.display())));
+    }
+    let (media_type, encoding) = content(file, kind)?;
+    let (source, octets) = open(file).await?;
+    let bar = progress(octets);
+    let mut request = client
+        .request(Method::POST, path)
+        .header(CONTENT_TYPE, media_type)
+        .body(Body::wrap_stream(pieces(source, bar.clone())));
+    if let Some(encoding) = encoding {
+        request = request.header(CONTENT_ENCODING, encoding);
+    }
+    let response = request.send().await.map_err(|error| client.unreachable(&error));
+    bar.finish_and_clear();
+    response
 }
 
 /// What became of the import.
@@ -97,15 +110,20 @@ fn import_outcome(answer: &Value, is_success: bool, json: bool) -> Outcome {
 }
 
 /// What an importer should know beside the problems, a line each.
-fn told(answer: &Value) -> Vec<String> {
+pub(super) fn told(answer: &Value) -> Vec<String> {
     let texts = |key: &str| -> Vec<String> {
         let list = answer[key].as_array().map(Vec::as_slice).unwrap_or_default();
         list.iter().filter_map(Value::as_str).map(table::one_line).collect()
     };
     let notes = answer["notes"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |note: &Value, key: &str| table::one_line(note[key].as_str().unwrap_or_default());
-    let mut lines: Vec<String> =
-        notes.iter().map(|note| format!("column {} {}", text(note, "field"), text(note, "reason"))).collect();
+    // A note on a directory is on the run; all others are on columns.
+    let is_of_directory = answer["source"].as_str().is_some_and(|source| source.starts_with("directory:"));
+    let line = |note: &Value| match is_of_directory {
+        true => text(note, "reason"),
+        false => format!("column {} {}", text(note, "field"), text(note, "reason")),
+    };
+    let mut lines: Vec<String> = notes.iter().map(line).collect();
     let attributes = texts("attributes");
     if !attributes.is_empty() {
         lines.push(format!("attributes: {}", attributes.join(", ")));
@@ -115,7 +133,8 @@ fn told(answer: &Value) -> Vec<String> {
         let ids = texts("without_device_ids");
         let ids = ids.iter().take(DEVICES_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
         let more = if without > DEVICES_SHOWN as u64 { ", …" } else { "" };
-        lines.push(format!("without any device, so that nothing reaches them: {without} ({ids}{more})"));
+        let ids = if ids.is_empty() { String::new() } else { format!(" ({ids}{more})") };
+        lines.push(format!("without any device, so that nothing reaches them: {without}{ids}"));
     }
     lines
 }
@@ -128,8 +147,11 @@ fn row_line(problem: &Value) -> String {
 }
 
 /// The media type of what a file holds, by its name if it is not said, and how it is compressed.
-pub(super) fn content(import: &Import) -> Result<(&'static str, Option<&'static str>), Failure> {
-    let name = import.file.to_string_lossy().to_lowercase();
+pub(super) fn content(
+    file: &Path,
+    kind: Option<PeopleFormat>,
+) -> Result<(&'static str, Option<&'static str>), Failure> {
+    let name = file.to_string_lossy().to_lowercase();
     let (name, encoding) = match (name.strip_suffix(".gz"), name.strip_suffix(".zst")) {
         (Some(name), _) => (name.to_owned(), Some("gzip")),
         (_, Some(name)) => (name.to_owned(), Some("zstd")),
@@ -140,8 +162,8 @@ pub(super) fn content(import: &Import) -> Result<(&'static str, Option<&'static 
         Some((_, "ndjson" | "jsonl")) => Some(PeopleFormat::Ndjson),
         _ => None,
     };
-    let kind = import.kind.or(by_name).ok_or_else(|| {
-        let file = import.file.display();
+    let kind = kind.or(by_name).ok_or_else(|| {
+        let file = file.display();
         Failure::Usage(format!("{file}: the name does not show the format; add --type csv or --type ndjson"))
     })?;
     Ok((media_type(kind), encoding))
@@ -178,6 +200,7 @@ fn pieces(source: Source, bar: ProgressBar) -> impl Stream<Item = io::Result<Vec
             Ok(read) => {
                 piece.truncate(read);
                 bar.inc(read as u64);
+                reveal(&bar);
                 Some((Ok(piece), Some((source, bar))))
             }
             Err(error) => Some((Err(error), None)),
@@ -185,7 +208,14 @@ fn pieces(source: Source, bar: ProgressBar) -> impl Stream<Item = io::Result<Vec
     })
 }
 
-/// On a terminal only.
+/// Shows what has taken long: nobody needs a bar for less.
+pub(super) fn reveal(bar: &ProgressBar) {
+    if bar.elapsed() >= SHOWN_AFTER && bar.is_hidden() {
+        bar.set_draw_target(ProgressDrawTarget::stderr());
+    }
+}
+
+/// On a terminal only, once it is revealed.
 fn progress(octets: Option<u64>) -> ProgressBar {
     let (bar, template) = match octets {
         Some(octets) => {
@@ -193,6 +223,7 @@ fn progress(octets: Option<u64>) -> ProgressBar {
         }
         None => (ProgressBar::new_spinner(), "{spinner} {bytes}  {bytes_per_sec}  {msg}"),
     };
+    bar.set_draw_target(ProgressDrawTarget::hidden());
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }

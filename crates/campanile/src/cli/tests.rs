@@ -313,8 +313,56 @@ fn what_a_file_holds_is_known_by_its_name_or_said() {
             panic!()
         };
         let import: Import = import;
-        assert_eq!(people::content(&import).ok(), expected, "{name}");
+        assert_eq!(people::content(&import.file, import.kind).ok(), expected, "{name}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_import_is_checked_committed_as_it_was_seen_and_undone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, wrong) = (folder.path().join("people.csv"), folder.path().join("wrong.csv"));
+    std::fs::write(&path, "id,Mobil\n1,+46701234567\n").unwrap();
+    let job = |state: &str, wrong: u32| {
+        json!({"id": "f/1", "state": state, "source": "file", "counts": {"wrong": wrong, "left_out": 0}})
+            .to_string()
+    };
+    let seen = |state: &str, wrong: u32| {
+        answer("200 OK", &job(state, wrong)).replacen("\r\n", "\r\netag: \"4\"\r\n", 1)
+    };
+    let fake = Fake::start(vec![
+        answer("202 Accepted", &job("comparing", 0)),
+        seen("comparing", 0),
+        seen("ready", 0),
+        answer("200 OK", "row,column,value,reason\r\n"),
+        answer("200 OK", &job("committed", 0)),
+        answer("202 Accepted", &job("comparing", 0)),
+        seen("ready", 3),
+        answer("200 OK", &job("undone", 0)),
+    ])
+    .await;
+    let line = format!("import|check|{}|--mapping|Mobil:sms|--commit", path.display());
+    let with_problems = format!("{line}|--problems|{}", wrong.display());
+    assert_eq!(commanded(&with_problems, &fake).await, Ok(()));
+    assert_eq!(std::fs::read_to_string(&wrong).unwrap(), "row,column,value,reason\r\n");
+    let Err(Failure::Failed(why)) = commanded(&line, &fake).await else { panic!("rows are wrong") };
+    assert!(why.contains("nothing was committed") && why.contains("commit f/1 --on-problem skip"), "{why}");
+    assert_eq!(commanded("import|undo|f/1|--format|json", &fake).await, Ok(()));
+    let asked = fake.asked();
+    let begins = [
+        "POST /api/v1/recipients:import?dry_run=true&on_problem=reject&mapping=Mobil%3Asms HTTP",
+        "GET /api/v1/imports/f%2F1 HTTP",
+        "GET /api/v1/imports/f%2F1 HTTP",
+        "GET /api/v1/imports/f%2F1/problems.csv HTTP",
+        "POST /api/v1/imports/f%2F1:commit HTTP",
+        "POST /api/v1/recipients:import?dry_run=true",
+        "GET /api/v1/imports/f%2F1 HTTP",
+        "POST /api/v1/imports/f%2F1:undo HTTP",
+    ];
+    assert_eq!(asked.len(), begins.len());
+    for (asked, begin) in asked.iter().zip(begins) {
+        assert!(asked.starts_with(begin), "{begin}: {asked}");
+    }
+    assert!(asked[4].contains("if-match: \"4\""), "{}", asked[4]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -256,19 +256,19 @@ mod tests {
         for (rule, place) in [
             ("mode = \"live\"", "c.toml:1:1: approval[0].needs: is needed"),
             ("needs = \"three\"", "c.toml:2:9: approval[0].needs: \"three\" is none of nobody, one, two"),
-            ("needs = \"nobody\"", "c.toml:2:9: approval[0].needs: nobody, without a limit, has no effect"),
+            ("needs = \"nobody\"", "c.toml:2:1: approval[0].needs: nobody, without a limit, has no effect"),
             (
                 "needs = \"nobody\"\nlimit = 5\nexpires = \"5m\"",
-                "c.toml:4:11: approval[0].expires: has no effect",
+                "c.toml:4:1: approval[0].expires: has no effect",
             ),
-            ("needs = \"one\"\napplies_to = []", "c.toml:3:14: approval[0].applies_to: is empty"),
+            ("needs = \"one\"\napplies_to = []", "c.toml:3:1: approval[0].applies_to: is empty"),
             (
                 "needs = \"one\"\napplies_to = [\"stop\"]\nlimit = 5",
-                "c.toml:4:9: approval[0].limit: has no effect",
+                "c.toml:4:1: approval[0].limit: has no effect",
             ),
-            ("needs = \"one\"\nremind = \"1s\"", "c.toml:3:10: approval[0].remind: must be 10s to 1d"),
-            ("needs = \"one\"\nexpires = \"41d\"", "c.toml:3:11: approval[0].expires: must be 1m to 40d"),
-            ("needs = \"one\"\naudience = [\"staff\"]", "c.toml:3:13: approval[0].audience[0]:"),
+            ("needs = \"one\"\nremind = \"1s\"", "c.toml:3:1: approval[0].remind: must be 10s to 1d"),
+            ("needs = \"one\"\nexpires = \"41d\"", "c.toml:3:1: approval[0].expires: must be 1m to 40d"),
+            ("needs = \"one\"\naudience = [\"staff\"]", "approval[0].audience[0]:"),
             (
                 "needs = \"one\"\norigin = [\"mail\"]",
                 "approval[0].origin[0]: \"mail\" is none of console, api, cap, hook, device, schedule",

@@ -63,6 +63,8 @@ section! {
         remove: RemoveChoice = RemoveChoice::Never,
         /// A run that would take away more of its people, in percent, is not committed by itself; 0 to 100.
         gone_percent_max: u8 = 10,
+        /// A run that would change more of its people, in percent, is not committed by itself; 0 to 100.
+        changed_percent_max: u8 = 50,
         /// Entries of one page of the search, 1 to 5,000.
         page: u16 = 500,
         /// Entries of a run, at least 1; more end it as a failure.
@@ -106,6 +108,7 @@ impl Directory {
                 dry_run: self.dry_run,
                 removes_absent: self.remove == RemoveChoice::Absent,
                 gone_percent_max: self.gone_percent_max,
+                changed_percent_max: self.changed_percent_max,
             },
             starttls: self.starttls,
             ca_file: self.ca_file.as_ref().map(|file| data.join(file)),
@@ -152,8 +155,12 @@ impl Check<'_> {
             }
             let often = directory.every.is_some_and(|every| every < EVERY_MIN);
             self.check(&at("every"), often.then_some("must be at least 1m"));
-            let percent = directory.gone_percent_max > 100;
-            self.check(&at("gone_percent_max"), percent.then_some("must be from 0 to 100"));
+            for (key, percent) in [
+                ("gone_percent_max", directory.gone_percent_max),
+                ("changed_percent_max", directory.changed_percent_max),
+            ] {
+                self.check(&at(key), (percent > 100).then_some("must be from 0 to 100"));
+            }
             let page = !(1..=PAGE_MAX).contains(&directory.page);
             self.check(&at("page"), page.then(|| format!("must be from 1 to {PAGE_MAX}")));
             let entries = !(1..=ENTRIES_MAX).contains(&directory.entries_max);
@@ -222,6 +229,7 @@ mod tests {
             ("base =", "attributes = [\"uid\"]\nbase =", "directory[0].attributes[0]"),
             ("base =", "every = \"1s\"\nbase =", "directory[0].every"),
             ("base =", "gone_percent_max = 101\nbase =", "directory[0].gone_percent_max"),
+            ("base =", "changed_percent_max = 101\nbase =", "directory[0].changed_percent_max"),
             ("base =", "page = 0\nbase =", "directory[0].page"),
             ("base =", "remove = \"all\"\nbase =", "directory[0].remove"),
         ] {

@@ -2,6 +2,7 @@
 
 use super::check::Check;
 use super::sections::Smtp;
+use doors::smtp::AuthenticatingRelays;
 use net::{AllowedIp, Balancers, DoorLimits, TlsServerSettings};
 use std::path::Path;
 use std::time::Duration;
@@ -23,7 +24,10 @@ impl Smtp {
     /// As the door wants it; nothing without a domain.
     pub fn door(&self, data: &Path) -> Option<doors::smtp::SmtpConfig> {
         let tls = self.tls_cert.as_ref().zip(self.tls_key.as_ref());
+        let networks = || self.authserv_from.iter().filter_map(|network| network.parse().ok()).collect();
+        let relays = |id: &String| AuthenticatingRelays { authserv_id: id.clone(), networks: networks() };
         Some(doors::smtp::SmtpConfig {
+            relays: self.authserv_id.as_ref().map(relays),
             tls: tls.map(|(cert, key)| TlsServerSettings {
                 cert_file: data.join(cert),
                 key_file: data.join(key),
@@ -66,10 +70,25 @@ impl Check<'_> {
         for (alone, key, other) in [
             (smtp.tls_cert.is_some() && smtp.tls_key.is_none(), "smtp.tls_cert", "tls_key"),
             (smtp.tls_key.is_some() && smtp.tls_cert.is_none(), "smtp.tls_key", "tls_cert"),
+            (
+                smtp.authserv_id.is_some() && smtp.authserv_from.is_empty(),
+                "smtp.authserv_id",
+                "authserv_from",
+            ),
+            (
+                smtp.authserv_id.is_none() && !smtp.authserv_from.is_empty(),
+                "smtp.authserv_from",
+                "authserv_id",
+            ),
         ] {
             self.check(key, alone.then(|| format!("needs {other} beside it")));
         }
         self.networks("smtp.proxy_from", &smtp.proxy_from);
+        self.networks("smtp.authserv_from", &smtp.authserv_from);
+        let is_id =
+            |id: &str| !id.is_empty() && id.bytes().all(|c| c.is_ascii_graphic() && c != b'"' && c != b';');
+        let is_wrong = smtp.authserv_id.as_deref().is_some_and(|id| !is_id(id));
+        self.check("smtp.authserv_id", is_wrong.then_some("is no id of a server, such as mx.city.example"));
         for (key, time) in [
             ("smtp.command_timeout", smtp.command_timeout),
             ("smtp.mail_timeout", smtp.mail_timeout),

@@ -240,6 +240,15 @@ section! {
         /// octets.
         #[manual(required, example = "reply.city.example")]
         domain: Option<String> = None,
+        /// authserv-id by which your relay notes whose mails are authentic (`Authentication-Results`, RFC
+        /// 8601); set with `authserv_from`. A mail whose author's domain it notes as `dmarc=pass` is believed
+        /// to be its author's, and `answers@domain` without a tag is taken from it. The relay must remove such
+        /// headers with its id from mails that come to it.
+        #[manual(example = "mx.city.example")]
+        authserv_id: Option<String> = None,
+        /// Addresses and networks of that relay: nobody else's notes are believed.
+        #[manual(example = ["10.0.0.25"])]
+        authserv_from: Vec<String> = Vec::new(),
         /// Certificate chain (PEM); set with `tls_key`. The server then offers STARTTLS.
         #[manual(example = "tls/chain.pem")]
         tls_cert: Option<PathBuf> = None,

@@ -1,9 +1,11 @@
 //! `[organisation]`, `[services]`, `[[send]]`: what people may do from their devices, and who replies.
 
 use super::Config;
+use super::Route;
 use super::platforms::{ActionChoice, Keyword, LaneChoice};
-use engine::{PreparedAlert, Service, ServiceRules, ServiceWord};
+use engine::{ChatBot, PreparedAlert, Service, ServiceRules, ServiceWord};
 use gateway::Secret;
+use gateway::im::ImKeys;
 use gateway::route_keys::ModeWords;
 use records::{AlertRequest, AudienceEntry, Lane, Mode, OnUnknown, Priority, Strategy, Terminal, Texts};
 use settings::section;
@@ -84,6 +86,12 @@ fn service_words(keyword: &Keyword) -> impl Iterator<Item = ServiceWord> {
     words.iter().filter_map(move |words| Some(ServiceWord { service: service?, words: words.clone() }))
 }
 
+/// The bot that a route speaks for, where its user name is known.
+fn bot(route: &Route) -> Option<ChatBot> {
+    let keys = route.own.as_ref()?.get::<ImKeys>()?;
+    Some(ChatBot { route: route.common.name.clone(), name: keys.bot.clone()? })
+}
+
 impl Config {
     /// What people may do from their devices, as the engine wants it.
     pub(super) fn service_rules(&self) -> ServiceRules {
@@ -92,6 +100,7 @@ impl Config {
             words: self.keyword.iter().flat_map(service_words).collect(),
             organisation: self.organisation.name.clone().unwrap_or_default(),
             prepared: self.send.iter().map(Send::prepared).collect(),
+            bots: self.route.iter().filter_map(bot).collect(),
         }
     }
 }
@@ -165,6 +174,18 @@ mod tests {
         assert_eq!(prepared.request.priority, Priority::Emergency);
         assert!(parsed(text).unwrap().keywords().list.is_empty(), "a service word is no keyword");
         assert!(!format!("{prepared:?}").contains("471147"));
+    }
+
+    #[test]
+    fn the_user_name_of_a_bot_is_known_to_peoples_pages() {
+        let text = "[[route]]\nname = \"telegram\"\nchannel = \"im\"\nprotocol = \"telegram\"\nmode = \"live\"\n\
+             token = \"1:secret\"\n";
+        assert_eq!(parsed(text).unwrap().keywords().services.bots, []);
+        let named = parsed(&format!("{text}bot = \"city_bot\"\n")).unwrap();
+        let expected = ChatBot { route: "telegram".into(), name: "city_bot".into() };
+        assert_eq!(named.keywords().services.bots, [expected]);
+        let error = parsed(&format!("{text}bot = \"@city_bot\"\n")).unwrap_err();
+        assert!(error.contains("route[0].bot") && error.contains("without @"), "{error}");
     }
 
     #[test]

@@ -95,7 +95,12 @@ impl App {
                 config,
                 deps.guessing,
                 deps.live_tokens,
-                SignInState::new(config, &deps.secrets.users, deps.policies.sign_in),
+                SignInState::new(
+                    config,
+                    &deps.secrets.users,
+                    deps.policies.sign_in,
+                    deps.policies.outbound.clone(),
+                ),
             ),
             bodies: BodyLimits::new(limits.body_octets_max),
             uploads: UploadState::new(limits, deps.media, DirectoryState::new(deps.policies.directories)),

@@ -47,7 +47,6 @@ pub(crate) enum ProblemKind {
     KeyTaken,
     TooMany,
     Internal,
-    NotBuilt,
     Busy,
     DiskFull,
     QuotaReached,
@@ -107,7 +106,6 @@ impl ProblemKind {
             ProblemKind::KeyTaken => (S::UNPROCESSABLE_ENTITY, "key-taken", "The Idempotency-Key is taken"),
             ProblemKind::TooMany => (S::TOO_MANY_REQUESTS, "too-many-requests", "Too many requests"),
             ProblemKind::Internal => (S::INTERNAL_SERVER_ERROR, "internal", "The server failed"),
-            ProblemKind::NotBuilt => (S::NOT_IMPLEMENTED, "not-built", "This is not built yet"),
             ProblemKind::Busy => (S::SERVICE_UNAVAILABLE, "busy", "The server is busy"),
             ProblemKind::DiskFull => (S::INSUFFICIENT_STORAGE, "disk-full", "The disk is full"),
             ProblemKind::QuotaReached => {
@@ -227,7 +225,7 @@ impl HttpProblem {
 impl IntoResponse for HttpProblem {
     fn into_response(self) -> Response {
         let (status, slug, title) = self.kind.row();
-        if status.is_server_error() && self.kind != ProblemKind::NotBuilt {
+        if status.is_server_error() {
             tracing::error!(kind = slug, detail = %self.detail, "a request failed on the server's side");
         }
         let body = self.document(status, slug, title).to_string();

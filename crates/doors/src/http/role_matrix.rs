@@ -131,7 +131,7 @@ pub(crate) const MATRIX: [MatrixRow; 22] = [
     row(RequiredRole::Review,       ([NONE, NONE, NONE, NONE], [NONE, NONE, NONE, NONE]), [NONE, NONE, NONE, OWN,  NONE, NONE, OWN],  "review alerts that were sent alone"),
     row(RequiredRole::See,          ([OWN,  OWN,  OWN,  NONE], [OWN,  OWN,  OWN,  NONE]), [OWN,  OWN,  OWN,  OWN,  OWN,  NONE, OWN],  "read people, groups, observers, templates, areas, schedules"),
     row(RequiredRole::Change,       ([OWN,  OWN,  NONE, NONE], [OWN,  OWN,  NONE, NONE]), [NONE, NONE, OWN,  NONE, NONE, NONE, OWN],  "cancel, pause, resume, retry alerts; observers; answers"),
-    row(RequiredRole::Directory,    ([OWN,  OWN,  NONE, NONE], [OWN,  OWN,  NONE, NONE]), [NONE, NONE, NONE, NONE, OWN,  NONE, NONE], "change people and groups, import"),
+    row(RequiredRole::Directory,    ([OWN,  OWN,  NONE, NONE], [OWN,  OWN,  NONE, NONE]), [NONE, NONE, NONE, NONE, OWN,  NONE, NONE], "change people and groups, import, provision by SCIM"),
     row(RequiredRole::Tokens,       ([ALL,  NONE, NONE, NONE], [OWN,  NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, ALL],  "create, list, revoke tokens").within(OWN),
     row(RequiredRole::CallbackSecret, ([OWN, NONE, NONE, NONE], [OWN, NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, OWN],  "read the secret that signs callbacks"),
     row(RequiredRole::SeeAudit,     ([ALL,  NONE, NONE, NONE], [OWN,  NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, ALL],  "read the audit trail").within(OWN),
@@ -141,7 +141,7 @@ pub(crate) const MATRIX: [MatrixRow; 22] = [
     row(RequiredRole::SeePrices,    ([ALL,  ALL,  ALL,  NONE], [ALL,  ALL,  ALL,  NONE]), [ALL,  ALL,  ALL,  ALL,  NONE, ALL,  ALL],  "read tariffs"),
     row(RequiredRole::SeeSystem,    ([ALL,  ALL,  ALL,  NONE], [NONE, NONE, NONE, NONE]), [ALL,  NONE, ALL,  NONE, NONE, NONE, ALL],  "read Diameter peers").within(NONE),
     row(RequiredRole::ChangeSystem, ([ALL,  NONE, NONE, NONE], [NONE, NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, ALL],  "reload the config, change tariffs and Diameter peers").within(NONE),
-    row(RequiredRole::Users,        ([OWN,  NONE, NONE, NONE], [OWN,  NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, OWN],  "create, change, invite users; end their sessions"),
+    row(RequiredRole::Users,        ([OWN,  NONE, NONE, NONE], [OWN,  NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, OWN],  "create, change, invite users, also by SCIM; end their sessions"),
     row(RequiredRole::SignedIn,     ([NONE, NONE, NONE, NONE], [NONE, NONE, NONE, NONE]), [OWN,  OWN,  OWN,  OWN,  OWN,  OWN,  OWN],  "change one's own password, second factors, passkeys, sessions"),
 ];
 
@@ -188,7 +188,12 @@ impl RequiredRole {
             .map(|at| ROLES[at].name())
             .collect();
         if roles.is_empty() {
-            return self.user_words();
+            return match self {
+                RequiredRole::Approve | RequiredRole::Review => {
+                    format!("{}; a token never approves", self.user_words())
+                }
+                _ => self.user_words(),
+            };
         }
         let words = if roles.len() == ROLES.len() { "any role".to_owned() } else { listed(&roles) };
         let is_default_alone = row.others.iter().all(|reach| *reach == Reach::Nothing);
@@ -300,8 +305,8 @@ mod tests {
             (RequiredRole::Tokens, "admin"),
             (RequiredRole::ChangeSystem, "admin of the account default"),
             (RequiredRole::SeeSystem, "viewer, operator or admin of the account default"),
-            (RequiredRole::Approve, "a user with the role approver"),
-            (RequiredRole::Review, "a user with the role approver or administrator"),
+            (RequiredRole::Approve, "a user with the role approver; a token never approves"),
+            (RequiredRole::Review, "a user with the role approver or administrator; a token never approves"),
             (RequiredRole::SignedIn, "a user who signed in"),
         ] {
             assert_eq!(need.words(), words);

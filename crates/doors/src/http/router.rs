@@ -13,7 +13,7 @@ use crate::http::{
 };
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderValue, Method, Uri, header};
+use axum::http::{HeaderName, HeaderValue, Method, Uri, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use tokio::time::Instant;
@@ -69,6 +69,16 @@ async fn unknown_path(uri: Uri) -> HttpProblem {
     HttpProblem::new(ProblemKind::UnknownPath, detail)
 }
 
+/// Headers of every answer that has none of its own by these names: nothing of it is kept, shown in a page of
+/// another site, or run by a browser.
+const USUAL_HEADERS: [(HeaderName, &str); 5] = [
+    (header::CACHE_CONTROL, "no-store"),
+    (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+    (header::REFERRER_POLICY, "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
 /// Counts requests and their time by the table's path, and sets the headers that every answer carries.
 async fn observe(request: Request, next: Next) -> Response {
     let began = Instant::now();
@@ -80,7 +90,9 @@ async fn observe(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    for (name, value) in USUAL_HEADERS {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
     tracing::debug!(%method, path, status = response.status().as_u16(), took = ?began.elapsed(), "a request was answered");
     let status = response.status().as_u16().to_string();
     let method = method_label(&method);

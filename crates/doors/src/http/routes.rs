@@ -328,7 +328,7 @@ pub(crate) const ROWS: &[Operation] = &[
     make(("GET", "/api/v1/me/sessions"), RequiredRole::SignedIn, "one's sessions", &[], Takes::Nothing, 200, Gives::Page("UserSession")),
     make(("DELETE", "/api/v1/me/sessions"), RequiredRole::SignedIn, "end all of one's sessions but this one", &[], Takes::Nothing, 204, Gives::Nothing),
     make(("DELETE", "/api/v1/me/sessions/{session}"), RequiredRole::SignedIn, "end one of one's sessions", &[], Takes::Nothing, 204, Gives::Nothing),
-    make(("GET", "/auth/oidc/start"), RequiredRole::Nothing, "sign in at the OpenID Connect provider: leads there", &[], Takes::Nothing, 303, Gives::Nothing).refuses(&[404, 429, 500, 503]),
+    make(("GET", "/auth/oidc/start"), RequiredRole::Nothing, "sign in at the OpenID Connect provider: leads there", &[], Takes::Nothing, 303, Gives::Nothing).refuses(&[401, 404, 500, 503]),
     make(("GET", "/auth/oidc/callback"), RequiredRole::Nothing, "the way back from the provider; a session begins", &["code", "state", "iss", "error", "error_description", "session_state", "scope"], Takes::Nothing, 303, Gives::Nothing).refuses(&[401, 403, 404, 409, 429, 500, 503, 507]),
 ];
 

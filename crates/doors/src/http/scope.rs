@@ -6,6 +6,7 @@
 
 use crate::http::app::App;
 use crate::http::auth::Caller;
+use crate::http::auth::signed_in::UserScope;
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use channels::legible;
 use records::{Alert, AlertRequest, Recipient};
@@ -51,14 +52,30 @@ fn limits(caller: &Caller) -> String {
     if all.is_empty() { "none".to_owned() } else { all.join(", ") }
 }
 
-/// The first entry of an audience that is beyond the user's limits; nothing: none is.
+/// Whether an alert is of a space of these limits, and its whole audience within them: somebody who has them
+/// may decide about it.
+pub(crate) async fn reaches(app: &App, scope: &UserScope, alert: &Alert) -> HttpResult<bool> {
+    let is_in_space = scope.spaces.contains(&alert.request.mode);
+    Ok(is_in_space && outside(app, (&alert.account, scope), &alert.request).await?.is_none())
+}
+
 async fn beyond(app: &App, caller: &Caller, request: &AlertRequest) -> HttpResult<Option<String>> {
-    let Some(user) = &caller.user else { return Ok(None) };
-    let scope = &user.scope;
+    match &caller.user {
+        Some(user) => outside(app, (caller.account(), &user.scope), request).await,
+        None => Ok(None),
+    }
+}
+
+/// The first entry of an audience that is beyond a user's limits; nothing: none is.
+async fn outside(
+    app: &App,
+    (account, scope): (&str, &UserScope),
+    request: &AlertRequest,
+) -> HttpResult<Option<String>> {
     if scope.groups.is_none() && scope.areas.is_none() {
         return Ok(None);
     }
-    let groups = nested(app, caller, scope.groups.as_deref().unwrap_or_default()).await?;
+    let groups = nested(app, account, scope.groups.as_deref().unwrap_or_default()).await?;
     let areas: BTreeSet<&str> = scope.areas.iter().flatten().map(String::as_str).collect();
     let mut waiting: Vec<String> = request.audience.iter().map(|entry| entry.to.clone()).collect();
     let mut earlier = 0;
@@ -67,12 +84,12 @@ async fn beyond(app: &App, caller: &Caller, request: &AlertRequest) -> HttpResul
             Some(("group", name)) => is_group_within(name, &groups),
             Some(("area", id)) => areas.contains(legible::trimmed(id)),
             Some(("recipient", id)) => {
-                let found = app.store.recipient(caller.account(), legible::trimmed(id)).await?;
+                let found = app.store.recipient(account, legible::trimmed(id)).await?;
                 found.is_some_and(|(recipient, _)| is_member(&recipient, &groups))
             }
             Some(("alert", rest)) if earlier < EARLIER_MAX => {
                 earlier += 1;
-                match earlier_audience(app, caller, rest).await? {
+                match earlier_audience(app, account, rest).await? {
                     Some(audience) => {
                         waiting.extend(audience);
                         true
@@ -99,14 +116,14 @@ fn is_group_within(name: &str, groups: &BTreeMap<String, Vec<String>>) -> bool {
 }
 
 /// These groups and all that are nested in them, with those whom each lists.
-async fn nested(app: &App, caller: &Caller, own: &[String]) -> HttpResult<BTreeMap<String, Vec<String>>> {
+async fn nested(app: &App, account: &str, own: &[String]) -> HttpResult<BTreeMap<String, Vec<String>>> {
     let mut waiting: Vec<String> = own.to_vec();
     let mut groups = BTreeMap::new();
     while let Some(id) = waiting.pop() {
         if groups.len() >= GROUPS_MAX || groups.contains_key(&id) {
             continue;
         }
-        let group = app.store.group(caller.account(), &id).await?.map(|(group, _)| group);
+        let group = app.store.group(account, &id).await?.map(|(group, _)| group);
         let (nested, members) = group.map(|group| (group.groups, group.members)).unwrap_or_default();
         waiting.extend(nested);
         groups.insert(id, members);
@@ -122,10 +139,10 @@ fn is_member(recipient: &Recipient, groups: &BTreeMap<String, Vec<String>>) -> b
 }
 
 /// The audience of an earlier alert of the account: `ID/received`.
-async fn earlier_audience(app: &App, caller: &Caller, rest: &str) -> HttpResult<Option<Vec<String>>> {
+async fn earlier_audience(app: &App, account: &str, rest: &str) -> HttpResult<Option<Vec<String>>> {
     let id = rest.split('/').next().and_then(|id| id.parse().ok());
     let Some(id) = id else { return Ok(None) };
-    let found = app.engine.alert(caller.account(), id).await;
+    let found = app.engine.alert(account, id).await;
     Ok(found.ok().map(|alert| alert.request.audience.into_iter().map(|entry| entry.to).collect()))
 }
 

@@ -1,6 +1,6 @@
 //! Handler of inbound mail: reads it, appends its outcomes, counts them.
 
-use super::read::{MailReading, needs_addresses, read};
+use super::read::{MailFacts, MailReading, needs_addresses, read};
 use super::tag::InboundRecipient;
 use super::{AddressOf, Clock, InboundMail, SmtpDeps};
 use bus::{BusError, Topic};
@@ -26,10 +26,12 @@ impl InboundMailHandler {
     }
 
     /// Appends the outcomes of a mail; resolves when they are on disk, as `[bus] fsync` promises.
-    pub(super) async fn handle(&self, mail: &InboundMail) -> Disposition {
+    /// `authserv_id` is of the relay that hands it over, where that is one of ours.
+    pub(super) async fn handle(&self, mail: &InboundMail, authserv_id: Option<&str>) -> Disposition {
         let mut outcomes = Vec::new();
         let addresses = if needs_addresses(mail) { self.addresses(mail).await } else { Vec::new() };
-        for reading in read(mail, &addresses, (self.clock)()) {
+        let facts = MailFacts { addresses: &addresses, authserv_id, at: (self.clock)() };
+        for reading in read(mail, facts) {
             match reading {
                 MailReading::Outcome(outcome) => {
                     count(kind(&outcome), "");
@@ -66,7 +68,7 @@ impl InboundMailHandler {
     async fn addresses(&self, mail: &InboundMail) -> Vec<Option<String>> {
         let of = |recipient: &InboundRecipient| match recipient {
             InboundRecipient::Tagged(tagged) => Some((tagged.alert, tagged.endpoint)),
-            InboundRecipient::Postmaster => None,
+            InboundRecipient::Untagged(_) | InboundRecipient::Postmaster => None,
         };
         let deliveries: Vec<_> = mail.recipients.iter().map(of).collect();
         let address_of = Arc::clone(&self.address_of);
@@ -81,6 +83,7 @@ impl InboundMailHandler {
 fn kind(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Inbound(_) => "answer",
+        Outcome::Unproven(_) => "unproven",
         _ => "report",
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! Its addresses are `answers+TAG@domain` and `bounces+TAG@domain`; the tag names a delivery, and a
 //! [`TagReader`] finds it. The outcome of a mail is on the bus before the client gets `250`. Nothing is
-//! relayed, nothing is stored. `postmaster` is taken as RFC 5321 asks (section 4.5.1), and what comes there
+//! relayed, nothing is stored. Words of a mail are a person's where its tag is of a mail to that person, or
+//! where a relay of ours notes that DMARC passed; else they are handed on as unproven. Such a relay may also
+//! hand over mail to `answers@domain`, without a tag. `postmaster` is taken as RFC 5321 asks (section 4.5.1), and what comes there
 //! is a line of the log. The protocol is the server machine of `libs/smtp`; it offers STARTTLS where there
 //! is a certificate.
 //!
@@ -26,8 +28,9 @@ pub use tag::{TagKind, TagReader};
 use crate::Gatekeeper;
 use bus::Bus;
 use engine::Clock;
-use net::{Cores, DoorLimits, TlsServerSettings};
+use net::{AllowedIp, Cores, DoorLimits, TlsServerSettings};
 use records::{AlertNo, EndpointNo};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,6 +57,8 @@ pub struct SmtpConfig {
     pub listen: String,
     /// The domain of our addresses; mail routes have the same.
     pub domain: String,
+    /// Relays that note whose mails are authentic; none: nothing but a tag proves an author.
+    pub relays: Option<AuthenticatingRelays>,
     /// Certificate and key; without them no TLS is offered.
     pub tls: Option<TlsServerSettings>,
     /// Connections at a time.
@@ -66,6 +71,21 @@ pub struct SmtpConfig {
     pub write_stall: Duration,
 }
 
+/// Relays of ours, whose Authentication-Results (RFC 8601) are believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuthenticatingRelays {
+    /// Stands in front of what they note.
+    pub authserv_id: String,
+    /// Where they connect from.
+    pub networks: Vec<AllowedIp>,
+}
+
+impl AuthenticatingRelays {
+    fn hold(&self, client: IpAddr) -> bool {
+        self.networks.iter().any(|network| network.holds(client))
+    }
+}
+
 impl SmtpConfig {
     /// The usual limits, without TLS.
     pub fn new(listen: String, domain: String) -> SmtpConfig {
@@ -73,6 +93,7 @@ impl SmtpConfig {
         SmtpConfig {
             listen,
             domain,
+            relays: None,
             tls: None,
             limits: DoorLimits::new(CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX),
             command: session.command_within,

@@ -3,7 +3,7 @@
 
 use super::inbound_mail::InboundMailHandler;
 use super::tag::TaggedAddresses;
-use super::{KEPT_OCTETS_MAX, MAIL_OCTETS_MAX, RECIPIENTS_MAX, SmtpConfig, SmtpDeps};
+use super::{AuthenticatingRelays, KEPT_OCTETS_MAX, MAIL_OCTETS_MAX, RECIPIENTS_MAX, SmtpConfig, SmtpDeps};
 use net::{ConnectionPlace, HANDSHAKE_MAX, Link, Listener, ListenerLimits, Stream, TlsServer};
 use smtp::server::{ServerOptions, SessionLimits, SmtpServer, SmtpServerEvent};
 use std::io;
@@ -80,19 +80,23 @@ pub async fn serve(config: SmtpConfig, deps: SmtpDeps) -> Result<SmtpRunning, Sm
     let (stop, stopping) = watch::channel(false);
     let (cores, kept) = (Arc::clone(&deps.cores), Arc::clone(&deps.cores));
     let (options, write_stall) = (options(&config), config.write_stall);
+    let relays = config.relays.clone().map(Arc::new);
     let (domain, tags, guessing) = (config.domain, deps.tags, deps.gatekeeper.guessing);
-    let ours = Arc::new(move |client| TaggedAddresses {
+    let ours = Arc::new(move |client, takes_untagged| TaggedAddresses {
         domain: domain.clone(),
         tags: tags.clone(),
+        takes_untagged,
         guessing: guessing.clone(),
         client,
     });
     let task = tokio::spawn(async move {
         let mut stopped = stopping.clone();
         let each = move |stream: Stream, peer: SocketAddr, place: ConnectionPlace| {
+            let relays = relays.clone().filter(|relays| relays.hold(peer.ip()));
             let connection = SmtpConnection {
                 link: Link::new(stream),
-                server: SmtpServer::new(options.clone(), ours(peer.ip()), Instant::now()),
+                server: SmtpServer::new(options.clone(), ours(peer.ip(), relays.is_some()), Instant::now()),
+                relays,
                 handler: handler.clone(),
                 place,
                 tls: tls.clone(),
@@ -133,6 +137,8 @@ struct SmtpConnection {
     link: Link,
     server: SmtpServer<TaggedAddresses>,
     handler: InboundMailHandler,
+    /// Where the client is one of them.
+    relays: Option<Arc<AuthenticatingRelays>>,
     place: ConnectionPlace,
     tls: Option<TlsServer>,
     /// STARTTLS came, and its reply is not written yet.
@@ -182,7 +188,8 @@ impl SmtpConnection {
                 SmtpServerEvent::Mail(mail) => {
                     // The client waits for its reply, so nothing else of it waits here.
                     self.place.set_busy();
-                    let disposition = self.handler.handle(&mail).await;
+                    let authserv_id = self.relays.as_ref().map(|relays| relays.authserv_id.as_str());
+                    let disposition = self.handler.handle(&mail, authserv_id).await;
                     self.place.set_waiting();
                     self.server.finish_mail(Instant::now(), disposition);
                 }

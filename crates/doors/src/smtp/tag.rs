@@ -66,17 +66,21 @@ pub struct TaggedRecipient {
 pub enum InboundRecipient {
     /// Of a delivery.
     Tagged(TaggedRecipient),
+    /// `answers` without a tag, as the client wrote it: words that answer no delivery.
+    Untagged(String),
     /// Whoever runs this server: `postmaster`, with our domain or without one (RFC 5321, section 4.5.1).
     Postmaster,
 }
 
-/// Takes mail for our tagged addresses and for `postmaster` alone.
+/// Takes mail for our tagged addresses and for `postmaster`; from a relay of ours also for `answers`.
 #[derive(Clone)]
 pub struct TaggedAddresses {
     /// Stands behind the `@` of our addresses.
     pub domain: String,
     /// Reads the tags.
     pub tags: Arc<dyn TagReader>,
+    /// The client is a relay of ours, which notes whose mails are authentic.
+    pub takes_untagged: bool,
     /// Notes wrong tags.
     pub guessing: Arc<GuessingGuard>,
     /// The client.
@@ -106,6 +110,9 @@ impl RecipientPolicy for TaggedAddresses {
         if local.eq_ignore_ascii_case(POSTMASTER) {
             return Some(InboundRecipient::Postmaster);
         }
+        if self.takes_untagged && local.eq_ignore_ascii_case(TagKind::Answers.mailbox()) {
+            return Some(InboundRecipient::Untagged(address.to_owned()));
+        }
         let (mailbox, tag) = local.split_once('+')?;
         let kind = TagKind::ALL.into_iter().find(|kind| mailbox.eq_ignore_ascii_case(kind.mailbox()))?;
         let Some((alert, endpoint)) = self.tags.read(kind, tag) else {
@@ -130,6 +137,7 @@ mod tests {
         let ours = TaggedAddresses {
             domain: "in.test".to_owned(),
             tags: Arc::new(tags),
+            takes_untagged: false,
             guessing: Arc::default(),
             client: [127, 0, 0, 1].into(),
         };
@@ -163,6 +171,12 @@ mod tests {
             "answers+7.42%x.test@relay.test",
         ] {
             assert_eq!(ours.resolve(address), None, "{address}");
+        }
+        let relay = TaggedAddresses { takes_untagged: true, ..ours };
+        let untagged = InboundRecipient::Untagged("Answers@in.test".to_owned());
+        assert_eq!(relay.resolve("Answers@in.test"), Some(untagged));
+        for address in ["bounces@in.test", "answers@elsewhere.test", "answers+@in.test", "root@in.test"] {
+            assert_eq!(relay.resolve(address), None, "{address}");
         }
     }
 }

@@ -30,8 +30,6 @@ pub struct LiveAlert {
     pub finished: Option<Timestamp>,
     /// When orders of devices were looked through.
     pub escalated_at: Timestamp,
-    /// It waits for its turn to dispatch.
-    pub in_turn: bool,
     /// A route of the simulator took some of it.
     pub simulated: bool,
     cells: Vec<DeliveryCell>,
@@ -59,7 +57,6 @@ impl LiveAlert {
             answers: AlertAnswers::default(),
             finished: None,
             escalated_at: Timestamp::default(),
-            in_turn: false,
             simulated: false,
             cells: Vec::new(),
             unfolded: UnfoldedCells::default(),
@@ -375,6 +372,22 @@ impl LiveAlert {
     /// Classes with endpoints that could be dispatched now.
     pub fn ready_classes(&self) -> impl Iterator<Item = u16> + '_ {
         self.ready.classes()
+    }
+
+    /// A class with endpoints that could be dispatched, whose turn the alert does not wait for yet: it does
+    /// from now on.
+    pub fn enter_turn(&mut self) -> Option<u16> {
+        self.ready.enter_turn()
+    }
+
+    /// The alert does not wait for the turn of this class any more.
+    pub fn leave_turn(&mut self, class: u16) {
+        self.ready.leave_turn(class);
+    }
+
+    /// How many classes' turns the alert waits for.
+    pub fn turns(&self) -> usize {
+        self.ready.turns()
     }
 
     /// How many of a class could be dispatched now.

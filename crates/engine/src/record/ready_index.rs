@@ -8,6 +8,8 @@ pub struct ReadyIndex {
     total: u32,
     /// No delivery of the class before it is ready.
     cursors: Vec<u32>,
+    /// The alert waits for its turn to dispatch to the class.
+    in_turn: Vec<bool>,
 }
 
 impl ReadyIndex {
@@ -16,6 +18,7 @@ impl ReadyIndex {
         if self.counts.len() <= usize::from(class) {
             self.counts.resize(usize::from(class) + 1, 0);
             self.cursors.resize(usize::from(class) + 1, 0);
+            self.in_turn.resize(usize::from(class) + 1, false);
         }
     }
 
@@ -44,6 +47,25 @@ impl ReadyIndex {
     pub fn classes(&self) -> impl Iterator<Item = u16> + '_ {
         let any = if self.total == 0 { 0 } else { self.counts.len() };
         self.counts[..any].iter().enumerate().filter(|(_, ready)| **ready > 0).map(|(class, _)| class as u16)
+    }
+
+    /// A class with a delivery that is ready, whose turn the alert does not wait for yet: it does from now on.
+    pub fn enter_turn(&mut self) -> Option<u16> {
+        let class = self.classes().find(|class| !self.in_turn[usize::from(*class)])?;
+        self.in_turn[usize::from(class)] = true;
+        Some(class)
+    }
+
+    /// The alert does not wait for the turn of this class any more.
+    pub fn leave_turn(&mut self, class: u16) {
+        if let Some(in_turn) = self.in_turn.get_mut(usize::from(class)) {
+            *in_turn = false;
+        }
+    }
+
+    /// How many classes' turns the alert waits for.
+    pub fn turns(&self) -> usize {
+        self.in_turn.iter().filter(|in_turn| **in_turn).count()
     }
 
     /// How many of a class are ready.

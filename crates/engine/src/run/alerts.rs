@@ -5,6 +5,7 @@ use super::blocks::Blocks;
 use super::command::{DeliveryPage, Solved};
 use super::folding::StateChange;
 use super::stream_index::StreamIndex;
+use super::turns::Turns;
 use crate::api::Parts;
 use crate::inbound_text::read_answer;
 use crate::plan::{Classifier, Move};
@@ -14,7 +15,6 @@ use records::{
     RosterBlock, RosterEntry, Timestamp,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Deliveries scanned for one page at most; a page may be short, its cursor goes on.
@@ -45,7 +45,7 @@ pub struct Alerts {
     /// In both of these since they were last emptied.
     pub touched_last: Option<AlertNo>,
     /// Those that may have something to dispatch, in turn.
-    pub turns: VecDeque<AlertNo>,
+    pub turns: Turns,
     /// Effects of the last fold, until they are carried out.
     pub effects: Vec<Effect>,
     /// Waits before the second, third, … try, seconds.
@@ -65,7 +65,7 @@ impl Alerts {
             unfolded: FxHashSet::default(),
             touched: FxHashSet::default(),
             touched_last: None,
-            turns: VecDeque::new(),
+            turns: Turns::default(),
             effects: Vec::new(),
             retry_after_s: parts.settings.retry_after_s.clone(),
         }
@@ -114,12 +114,13 @@ impl Alerts {
             self.unfolded.insert(no);
             self.touched.insert(no);
         }
-        if let Some(live) = self.live.get_mut(&no)
-            && !live.in_turn
-            && live.ready_classes().next().is_some()
-        {
-            live.in_turn = true;
-            self.turns.push_back(no);
+        self.enter_turns(no);
+    }
+
+    /// An alert waits for the turn of each class of which it has somebody ready.
+    pub fn enter_turns(&mut self, no: AlertNo) {
+        if let Some(live) = self.live.get_mut(&no) {
+            self.turns.enter(live);
         }
     }
 
@@ -249,6 +250,7 @@ impl Alerts {
                 live.reclassify(endpoint, &entry, classifier);
             }
         }
+        self.enter_turns(no);
     }
 
     /// Moves an alert to a final state: it is written when its deliveries are.
@@ -291,6 +293,7 @@ impl Alerts {
     pub fn remove(&mut self, no: AlertNo, now: Timestamp) {
         if let Some(live) = self.live.remove(&no) {
             self.streams.remove(&live.alert);
+            self.turns.forget(&live, |no| self.live.contains_key(&no));
             if live.alert.request.require_answer && live.alert.request.expires <= now {
                 self.replies.forget(no);
             }

@@ -32,7 +32,7 @@ pub struct Dispatcher {
     pub routes: RouteTable,
     pub appends: FuturesUnordered<BoxFuture<'static, Appended>>,
     /// Units an endpoint of an alert costs on the route at a place.
-    estimates: FxHashMap<(AlertNo, usize), u64>,
+    estimates: FxHashMap<AlertNo, FxHashMap<usize, u64>>,
     /// After a failed append.
     blocked_until: Option<Timestamp>,
     /// Gateways publish the health of routes here.
@@ -82,44 +82,40 @@ impl Dispatcher {
         context: &Context,
         now: Timestamp,
     ) {
-        if alerts.turns.is_empty()
-            || context.is_stopping()
-            || self.blocked_until.is_some_and(|until| now < until)
-        {
+        if context.is_stopping() || self.blocked_until.is_some_and(|until| now < until) {
             return;
+        }
+        while let Some(no) = alerts.turns.next_due(now) {
+            alerts.enter_turns(no);
         }
         let mut pass = DispatchPass { alerts, outcomes, context, now };
         let mut made = 0;
         for lane in Lane::ALL {
             let mut idle = 0;
-            while made < SEGMENTS_AT_ONCE && idle < pass.alerts.turns.len() {
-                let Some(no) = pass.alerts.turns.pop_front() else { break };
-                pass.alerts.turns.push_back(no);
-                let sent = pass.is_its_turn(no, lane) && self.dispatch_one(&mut pass, no, lane);
+            while made < SEGMENTS_AT_ONCE && idle < pass.alerts.turns.classes(lane) {
+                let Some(class) = pass.alerts.turns.next_class(lane) else { break };
+                let sent = self.dispatch_one(&mut pass, lane, class);
                 idle = if sent { 0 } else { idle + 1 };
                 made += usize::from(sent);
             }
         }
-        let Alerts { turns, live, .. } = alerts;
-        turns.retain(|no| {
-            live.get_mut(no).is_some_and(|live| {
-                live.in_turn = !live.alert.state.is_final() && live.ready_classes().next().is_some();
-                live.in_turn
-            })
-        });
     }
 
-    /// One segment of an alert; false if none could be made.
-    fn dispatch_one(&mut self, pass: &mut DispatchPass<'_>, no: AlertNo, lane: Lane) -> bool {
-        let Some(live) = pass.alerts.live.get(&no) else { return false };
-        let classes: Vec<u16> = live.ready_classes().collect();
-        for class in classes {
-            if class == NOWHERE {
+    /// One segment of the alert whose turn it is among those of a class; false if none could be made.
+    fn dispatch_one(&mut self, pass: &mut DispatchPass<'_>, lane: Lane, class: u16) -> bool {
+        let chosen = self.routes.choose(class, lane);
+        if chosen.is_none() && class != NOWHERE {
+            return false;
+        }
+        for _ in 0..pass.alerts.turns.waiting(lane, class) {
+            let Some(no) = pass.take_turn(lane, class) else { continue };
+            let Some((place, room)) = chosen else {
                 self.fail_nowhere(pass, no);
                 continue;
-            }
-            let Some((place, room)) = self.routes.choose(class, lane) else { continue };
-            if let Some((segment, units)) = self.build(pass, no, class, place, room) {
+            };
+            let built = self.build(pass, no, class, place, room);
+            pass.alerts.enter_turns(no);
+            if let Some((segment, units)) = built {
                 self.append(pass, no, place, lane, segment, units);
                 return true;
             }
@@ -255,12 +251,12 @@ impl Dispatcher {
         if route.rate <= 0.0 {
             return 1;
         }
-        if let Some(&known) = self.estimates.get(&(no, place)) {
+        if let Some(&known) = self.estimates.get(&no).and_then(|estimates| estimates.get(&place)) {
             return known;
         }
         let sample = alerts.live.get(&no).and_then(|live| live.wording.sample(route.channel));
         let units = sample.map_or(1, |body| u64::from(parts.weigher.units(route, &body).max(1)));
-        self.estimates.insert((no, place), units);
+        self.estimates.entry(no).or_default().insert(place, units);
         units
     }
 
@@ -423,7 +419,7 @@ impl Dispatcher {
 
     /// An alert left memory.
     pub fn forget(&mut self, no: AlertNo) {
-        self.estimates.retain(|(alert, _), _| *alert != no);
+        self.estimates.remove(&no);
     }
 
     /// Lets go of segments that gateways acknowledged.
@@ -457,7 +453,8 @@ impl Dispatcher {
             let rate = if rates.contains(&0.0) { live.rate_now(now) } else { rates.iter().sum() };
             let before: u64 =
                 tier.iter().flat_map(|&i| self.routes.list[i].lanes.iter()).map(|lane| lane.under_way).sum();
-            let each = tier.first().and_then(|&i| self.estimates.get(&(no, i))).copied().unwrap_or(1);
+            let estimates = self.estimates.get(&no);
+            let each = tier.first().and_then(|i| estimates?.get(i)).copied().unwrap_or(1);
             let units = u64::from(live.ready_in(class)) * each + before;
             if rate <= 0.0 {
                 return None;
@@ -469,12 +466,22 @@ impl Dispatcher {
 }
 
 impl DispatchPass<'_> {
-    fn is_its_turn(&self, no: AlertNo, lane: Lane) -> bool {
-        self.alerts.live.get(&no).is_some_and(|live| {
-            let started = live.alert.request.not_before.is_none_or(|start| start <= self.now);
-            let is_sent = live.alert.state == AlertState::Running && live.alert.may_send();
-            live.lane() == lane && is_sent && started
-        })
+    /// The next alert of a class, if it may be sent now. One that may not comes back when its moment has come,
+    /// or when something of it changes.
+    fn take_turn(&mut self, lane: Lane, class: u16) -> Option<AlertNo> {
+        let no = self.alerts.turns.take(lane, class)?;
+        let live = self.alerts.live.get_mut(&no)?;
+        live.leave_turn(class);
+        if live.alert.state != AlertState::Running || !live.alert.may_send() {
+            return None;
+        }
+        match live.alert.request.not_before.filter(|start| *start > self.now) {
+            Some(start) => {
+                self.alerts.turns.put_off(no, start);
+                None
+            }
+            None => Some(no),
+        }
     }
 }
 

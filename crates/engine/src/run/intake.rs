@@ -314,9 +314,9 @@ impl IntakeReader {
     /// when nothing of them waits.
     pub fn expire(&mut self, alerts: &mut Alerts, now: Timestamp) {
         let mut open = 0;
-        let running: Vec<AlertNo> = alerts.running.iter().copied().collect();
-        for no in running {
-            let Some(live) = alerts.live.get_mut(&no) else { continue };
+        for no in alerts.streams.all() {
+            let running = alerts.running.contains(&no);
+            let Some(live) = alerts.live.get_mut(&no).filter(|_| running) else { continue };
             let expired = live.expire_messages(now);
             let Some(metas) = &mut live.metas else { continue };
             let aged = live.alert.created.plus_s(TAKES_FOR_S) <= now;

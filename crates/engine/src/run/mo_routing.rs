@@ -239,8 +239,8 @@ impl MoRouting {
                         self.confirm(key, confirmation(account, mode, reply, inbound), intake, context);
                     }
                     _ => {
-                        let of = (Some(account), Some(mode), None);
-                        self.call_desk(inbound, of, Some(reply.clone()), (0, 0), context);
+                        let call = self.service_call(inbound, (Some(account), Some(mode), None), (0, 0));
+                        self.call_desk(&ServiceCall { reply: Some(reply.clone()), ..call }, context);
                     }
                 }
             }
@@ -321,27 +321,42 @@ impl MoRouting {
         position: (u64, u32),
         context: &Context,
     ) {
-        self.call_desk(inbound, (account, mode, asked), None, position, context);
+        let call = self.service_call(inbound, (account, mode, asked), position);
+        self.call_desk(&call, context);
     }
 
-    fn call_desk(
+    /// The same with a message whose sender may be another than it says.
+    pub fn call_unproven(
         &self,
         inbound: &Inbound,
-        (account, mode, asked): (Option<String>, Option<Mode>, Option<(AlertNo, EndpointNo)>),
-        reply: Option<String>,
+        of: (Option<String>, Option<Mode>, Option<(AlertNo, EndpointNo)>),
         position: (u64, u32),
         context: &Context,
     ) {
+        let call = ServiceCall { is_unproven: true, ..self.service_call(inbound, of, position) };
+        self.call_desk(&call, context);
+    }
+
+    fn service_call(
+        &self,
+        inbound: &Inbound,
+        (account, mode, asked): (Option<String>, Option<Mode>, Option<(AlertNo, EndpointNo)>),
+        position: (u64, u32),
+    ) -> ServiceCall {
         let client = self.client_for(inbound);
         let account = account.or_else(|| client.map(|client| client.account.clone()));
-        let call = ServiceCall {
+        ServiceCall {
             account: account.unwrap_or_else(|| Account::DEFAULT.to_owned()),
             mode: mode.or(client.map(|client| client.mode)).unwrap_or(Mode::Live),
             inbound: inbound.clone(),
             asked,
             position,
-            reply,
-        };
+            reply: None,
+            is_unproven: false,
+        }
+    }
+
+    fn call_desk(&self, call: &ServiceCall, context: &Context) {
         let (topic, record) = (self.service_calls.clone(), call.encode());
         context.spawn_logged(async move {
             let appended = topic.append(&[&record]).await;

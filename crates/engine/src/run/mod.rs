@@ -38,6 +38,7 @@ mod tests;
 mod text_checks;
 mod timers;
 mod told_before;
+mod turns;
 mod unmatched_log;
 mod views;
 

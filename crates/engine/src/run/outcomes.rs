@@ -8,6 +8,7 @@ use crate::api::KeywordAction;
 use crate::inbound_text::{AnswerReading, StopReading, read_answer, read_stop};
 use crate::record::delivery_cell::moment;
 use crate::record::{Effect, Folding, LiveAlert};
+use crate::services::chat_payload;
 use records::{
     AlertNo, Answer, AttemptRef, AttemptResult, CarrierReceipt, EndpointNo, Inbound, Intent, Outcome,
     PersonReply, Timestamp, decode_outcomes,
@@ -86,6 +87,7 @@ impl EngineActor {
                 inbound.of = inbound.of.or(of.map(|(alert, endpoint, _)| (alert, endpoint)));
                 self.take_inbound(&inbound);
             }
+            Outcome::Unproven(inbound) => self.take_unproven(&inbound),
             Outcome::Answer { alert, endpoint, text, via, at } => {
                 self.take_answer(alert, endpoint, &text, via, at);
             }
@@ -171,6 +173,11 @@ impl EngineActor {
 
     /// A message of a person: a reply to an alert, a keyword, or for a client.
     fn take_inbound(&mut self, inbound: &Inbound) {
+        if chat_payload(inbound).is_some() {
+            let mode = self.dispatcher.routes.named(&inbound.route).map(|route| route.mode);
+            let (of, position) = ((None, mode, None), self.outcomes.position);
+            return self.mo_routing.call_service(inbound, of, position, &self.context);
+        }
         let route = self.alerts.strings.route_no(&inbound.route);
         let replies = &self.alerts.replies;
         let from = self.intake.opt_outs.one_form(inbound.channel, &inbound.from);
@@ -188,6 +195,32 @@ impl EngineActor {
             return self.mo_routing.call_service(inbound, (account, mode, of), position, &self.context);
         }
         self.take_words(inbound, of, keyword, position);
+    }
+
+    /// A message that may be of anybody. It answers the delivery that it names: only who got the alert can
+    /// name it. What it asks for beside that is done once the person confirms it.
+    fn take_unproven(&mut self, inbound: &Inbound) {
+        let (of, position) = (inbound.of, self.outcomes.position);
+        let live = of.and_then(|(alert, _)| self.alerts.live.get(&alert));
+        let account = live.map(|live| live.alert.account.clone());
+        let keyword = self.mo_routing.keyword(inbound).map(|keyword| keyword.action);
+        let is_reserved = keyword.is_some_and(KeywordAction::is_reserved);
+        if keyword == Some(KeywordAction::Stop) {
+            let (intake, context) = (&self.intake, &self.context);
+            self.mo_routing.note_perhaps_stop(inbound, account.clone(), intake, context);
+        }
+        let is_answer = of.is_some_and(|of| self.alerts.is_answer(of, &inbound.text));
+        if is_reserved || !is_answer && self.mo_routing.is_service(inbound) {
+            let asked = of.filter(|_| !is_reserved);
+            return self.mo_routing.call_unproven(inbound, (account, None, asked), position, &self.context);
+        }
+        match of {
+            Some((alert, endpoint)) => {
+                let via = channels::name(inbound.channel).to_owned();
+                self.take_answer(alert, endpoint, &inbound.text, via, inbound.at);
+            }
+            None => _ = self.mo_routing.forward(inbound, position, &mut self.status_events, &self.context),
+        }
     }
 
     /// A message of a person that is no service word, or one of nobody who is known.

@@ -342,20 +342,11 @@ async fn opted_out(
         return Ok(None);
     }
     let set = store.opt_out_set(&alert.account).await?;
-    let mut set = set.in_one_form(&rules.numbers);
-    let shows = |of: &Option<String>| {
-        let Some(of) = of else { return false };
-        match &request.sender {
-            Some(sender) => same_number(of, sender),
-            None => rules.senders.iter().any(|(mode, own)| *mode == request.mode && same_number(of, own)),
-        }
+    let shows = |of: &str| match &request.sender {
+        Some(sender) => same_number(of, sender),
+        None => rules.senders.iter().any(|(mode, own)| *mode == request.mode && same_number(of, own)),
     };
-    for stop in store.all_opt_outs(&alert.account).await?.iter().filter(|stop| shows(&stop.sender)) {
-        set.add(stop.channel, &stop.address, &rules.numbers);
-    }
-    for stop in store.forgotten_stops(&alert.account).await?.iter().filter(|stop| shows(&stop.sender)) {
-        set.add_forgotten(stop.hash);
-    }
+    let set = set.in_one_form(&rules.numbers).with_those_said_to(shows, &rules.numbers);
     Ok(Some(set))
 }
 

@@ -57,6 +57,11 @@ impl StreamIndex {
         lists.flat_map(|list| list.iter().rev().skip(1)).map(|(_, no)| *no).collect()
     }
 
+    /// All message streams.
+    pub fn all(&self) -> Vec<AlertNo> {
+        self.accounts.values().flat_map(|streams| streams.0.iter().flatten()).map(|(_, no)| *no).collect()
+    }
+
     /// All message streams of an account.
     pub fn all_of(&self, account: &str) -> Vec<AlertNo> {
         let all = self.accounts.get(account).map(|streams| streams.0.iter().flatten());

@@ -56,6 +56,11 @@ pub fn run(
     receipt_timeout_s: u32,
     now: Timestamp,
 ) -> Option<StateChange> {
+    let live = alerts.live.get(&no)?;
+    let is_due = live.next_due().is_some_and(|due| due <= now);
+    if !is_due && live.chains.is_none() && live.alert.request.expires > now {
+        return None;
+    }
     free_due(no, alerts, now);
     escalate(no, alerts, routes, receipt_timeout_s, now);
     expire(no, alerts, now)

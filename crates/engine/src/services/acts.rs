@@ -259,7 +259,7 @@ fn shown_device(device: &records::Device) -> String {
 }
 
 /// `22-7`, `22:30-7`, `22.30 - 07.00`.
-fn quiet_hours(text: &str) -> Option<QuietHours> {
+pub(super) fn quiet_hours(text: &str) -> Option<QuietHours> {
     let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let (from, to) = text.split_once(['-', '–'])?;
     let minute = |text: &str| {

@@ -2,7 +2,9 @@
 //! replies. Of several processes the one that leads has it.
 
 use super::acts::PersonRequest;
+use super::chat_link::{StartedChat, chat_payload};
 use super::guard::{GuardVerdict, ReplyGuard};
+use super::own_page::is_form;
 use super::page_notes::PageNotes;
 use super::people::{AddressOf, People, PersonLookup, address_of};
 use super::phrases::{Phrase, say};
@@ -10,6 +12,7 @@ use super::prepared::SendDesk;
 use super::replies::{self, ReplyTo};
 use crate::api::EngineError;
 use crate::inbound_text::{ServiceRequest, read_service};
+use crate::report::percent_encode;
 use crate::run::{ActorCommand, Engine, WeakEngine, bus_error};
 use crate::shared::Leader;
 use bus::{Group, Topic};
@@ -140,7 +143,9 @@ impl ServiceDesk {
         helped: &mut Option<Instant>,
     ) -> Result<People, EngineError> {
         let rules = engine.services();
-        let is_service = |one: &&TakenCall| read_service(&one.call.inbound.text, &rules.words).is_some();
+        let is_service = |one: &&TakenCall| {
+            one.call.is_unproven || read_service(&one.call.inbound.text, &rules.words).is_some()
+        };
         let services: FxHashSet<&AddressOf> = taken.iter().filter(is_service).map(|one| &one.of).collect();
         // Anybody can write words that nobody understands: they do not make us go through all people.
         let all = helped.is_none_or(|at| at.elapsed() >= HELP_LOOK_EVERY);
@@ -153,13 +158,17 @@ impl ServiceDesk {
 
     async fn handle(&self, engine: &Engine, one: &TakenCall, people: &People) -> Result<(), EngineError> {
         let TakenCall { call, of, .. } = one;
+        if let Some(payload) = chat_payload(&call.inbound) {
+            return self.start_chat(engine, one, payload).await;
+        }
         let rules = engine.services();
         let request = read_service(&call.inbound.text, &rules.words);
         if let Some(reply) = &call.reply {
             return self.say_once(engine, one, reply).await;
         }
         let Some(persons) = people.get(of) else {
-            return match request {
+            // What may be of anybody is an answer at most, to the delivery that it names.
+            return match request.filter(|_| !call.is_unproven || call.asked.is_some()) {
                 Some(_) => engine.send(ActorCommand::Declined(Box::new(call.clone()))).await,
                 None => Ok(()),
             };
@@ -177,6 +186,7 @@ impl ServiceDesk {
             GuardVerdict::Go => {}
         }
         let reply = match request {
+            _ if call.is_unproven => Some(ask_to_confirm(engine, call, persons, request)),
             Some(request) => Some(self.carry_out(engine, call, persons, request).await),
             None => handled.may_help(call.inbound.at).then(|| self.help(engine, call, &persons[0])),
         };
@@ -200,6 +210,27 @@ impl ServiceDesk {
         self.guard.keep(&one.of, handled).await.map_err(bus_error)
     }
 
+    /// Connects a chat that was started by a link, and says what came of it. What is refused is said once a
+    /// day: anybody can send what looks like a link.
+    async fn start_chat(&self, engine: &Engine, one: &TakenCall, payload: &str) -> Result<(), EngineError> {
+        let TakenCall { call, of, .. } = one;
+        let mut handled = self.guard.of(of);
+        match handled.take(call.inbound.at) {
+            GuardVerdict::Again => return Ok(()),
+            GuardVerdict::TooMany => return self.guard.keep(of, handled).await.map_err(bus_error),
+            GuardVerdict::Go => {}
+        }
+        let reply = StartedChat { engine, people: &self.people, call }.connect(payload).await?;
+        let to = ReplyTo::of(call);
+        let to = ReplyTo { account: reply.account.unwrap_or_else(|| to.account.clone()), ..to };
+        if (!reply.is_refusal || handled.may_help(call.inbound.at))
+            && let Err(error) = replies::send(engine, &to, reply.text).await
+        {
+            tracing::warn!(%error, "a person who started a chat cannot be replied to");
+        }
+        self.guard.keep(of, handled).await.map_err(bus_error)
+    }
+
     fn help(&self, engine: &Engine, call: &ServiceCall, person: &Recipient) -> String {
         PersonRequest { desk: self, engine, call, person }.help()
     }
@@ -215,16 +246,7 @@ impl ServiceDesk {
         let mut said: Vec<String> = Vec::new();
         for person in persons {
             let asked = PersonRequest { desk: self, engine, call, person };
-            // A mail says who it is from, and anybody can say that.
-            let is_proven = call.inbound.channel != channels::MAIL || call.asked.is_some();
-            let reply =
-                match (is_proven, engine.parts().links.page(&call.account, &person.id, engine.parts().now()))
-                {
-                    (false, Some(link)) => Ok(asked.say(Phrase::Prove, &[&link])),
-                    (false, None) => Ok(asked.say(Phrase::NoPage, &[])),
-                    (true, _) => asked.carry_out(request).await,
-                };
-            let reply = reply.unwrap_or_else(|error| {
+            let reply = asked.carry_out(request).await.unwrap_or_else(|error| {
                 tracing::warn!(%error, service = ?request.service, "a service failed");
                 say(Phrase::Failed, person.language.as_deref(), &[])
             });
@@ -234,4 +256,35 @@ impl ServiceDesk {
         }
         said.join("\n")
     }
+}
+
+/// A mail says who it is from, and anybody can say that: what it asks for is done once the person confirms it
+/// by a link, which comes to their own mailbox.
+fn ask_to_confirm(
+    engine: &Engine,
+    call: &ServiceCall,
+    persons: &[Recipient],
+    request: Option<ServiceRequest<'_>>,
+) -> String {
+    let is_done_there =
+        request.is_some_and(|request| is_form(request.service) && !request.argument.is_empty());
+    let words = call.inbound.text.trim_start().lines().next().unwrap_or_default().trim();
+    let mut said: Vec<String> = Vec::new();
+    for person in persons {
+        let language = person.language.as_deref();
+        let page = engine.parts().links.page(&call.account, &person.id, engine.parts().now());
+        let reply = match page {
+            Some(mut link) if is_done_there => {
+                link.push_str("?word=");
+                percent_encode(&mut link, words.as_bytes());
+                say(Phrase::ProveAct, language, &[&link, words])
+            }
+            Some(link) => say(Phrase::Prove, language, &[&link]),
+            None => say(Phrase::NoPage, language, &[]),
+        };
+        if !said.contains(&reply) {
+            said.push(reply);
+        }
+    }
+    said.join("\n")
 }

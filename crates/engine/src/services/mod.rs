@@ -5,9 +5,11 @@
 //! ([`desk`]) takes them from there, finds who has the address ([`people`]), does what they ask
 //! ([`acts`]) and replies by the device they wrote from ([`replies`]). It replies to nobody who is not known,
 //! and to nobody too often ([`guard`]): no loop of two programs lasts. The same acts, and
-//! those with devices, are on a page of the person's own ([`own_page`]).
+//! those with devices, are on a page of the person's own ([`own_page`]), which also leads to a chat with a bot
+//! ([`chat_link`]).
 
 mod acts;
+mod chat_link;
 mod desk;
 mod groups;
 mod guard;
@@ -21,10 +23,14 @@ mod prepared;
 mod replies;
 
 pub(crate) use acts::SUBSCRIPTIONS;
+pub use chat_link::ChatLink;
+pub(crate) use chat_link::chat_payload;
 pub(crate) use desk::ServiceDesk;
 pub use joining::{JoinRequest, Joining};
 pub use logins::{LoginDevice, Logins};
-pub use own_page::{CodeResult, GroupStanding, JoinResult, OwnPage, PageGroup, PageView, RefusedDevice};
+pub use own_page::{
+    CodeResult, GroupStanding, JoinResult, OwnPage, PageAct, PageGroup, PageView, RefusedDevice,
+};
 pub(crate) use page_notes::PageNotes;
 pub use page_notes::{CODE_MINUTES, WaitingDevice};
 
@@ -42,6 +48,17 @@ pub struct ServiceRules {
     pub organisation: String,
     /// Alerts that were prepared to be sent from a device.
     pub prepared: Vec<PreparedAlert>,
+    /// Bots whose chats are connected by a link on people's pages.
+    pub bots: Vec<ChatBot>,
+}
+
+/// A bot of Telegram.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatBot {
+    /// The route that speaks for it.
+    pub route: String,
+    /// Its user name.
+    pub name: String,
 }
 
 /// An alert that somebody may send from a device, by its name and a PIN.

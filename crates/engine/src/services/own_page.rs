@@ -1,17 +1,18 @@
 //! OwnPage carries out what a person does on a page of their own, to which a signed link leads: the acts of
 //! service words, and those with devices. A new device is theirs once a code that was sent to it was typed.
 
-use super::acts::{SUBSCRIPTIONS_MAX, set_subscriptions, subscriptions};
-use super::groups::{is_in, is_named, joinable, shown};
+use super::acts::{SUBSCRIPTIONS_MAX, quiet_hours, set_subscriptions, subscriptions};
+use super::chat_link::{self, ChatLink};
+use super::groups::{is_in, is_named, joinable, named, shown};
 use super::joining::{JoinRequest, Joining, add, leave_list};
 use super::page_notes::{CODE_MINUTES, CodeVerdict, PageNotes, WaitingDevice};
-use super::phrases::{Phrase, say};
+use super::phrases::{Phrase, is_off, say};
 use super::prepared::code;
 use super::replies::{self, ReplyTo};
 use crate::api::EngineError;
-use crate::inbound_text::folded;
+use crate::inbound_text::{Service, folded, read_service};
 use crate::run::{Engine, Stops, live_channels, store_error};
-use records::{ChannelNumber, Device, Group, JoinRule, Mode, Recipient, Timestamp};
+use records::{ChannelNumber, Device, Group, JoinRule, Mode, QuietHours, Recipient, Timestamp};
 use store::Act;
 
 /// Times a record is read again since somebody else changed it.
@@ -47,8 +48,27 @@ pub struct PageView {
     pub waiting: Vec<WaitingDevice>,
     /// Channels of which a device can be added.
     pub channels: Vec<ChannelNumber>,
+    /// Bots that a chat can be connected with.
+    pub chats: Vec<ChatLink>,
     /// Who alerts; empty: nobody is named.
     pub organisation: String,
+}
+
+/// What words ask for that a page does by a form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PageAct {
+    /// Into the group with this id, or to ask for it.
+    Join(String),
+    /// Out of the group with this id.
+    Leave(String),
+    /// Alerts about this.
+    Subscribe(String),
+    /// No more alerts about this.
+    Unsubscribe(String),
+    /// The language of texts: a tag.
+    Language(String),
+    /// Quiet hours, or none.
+    Quiet(Option<QuietHours>),
 }
 
 /// A group that can be joined.
@@ -157,6 +177,7 @@ impl<'a> OwnPage<'a> {
             subscriptions: subscriptions(&person),
             waiting: PageNotes::of(self.engine).waiting(self.account, self.id)?,
             channels: self.channels(),
+            chats: chat_link::links_for(self.engine, self.account, self.id),
             organisation: self.engine.services().organisation.clone(),
             person,
         })
@@ -167,6 +188,43 @@ impl<'a> OwnPage<'a> {
         let mut live = live_channels(self.engine, self.account);
         live.retain(|channel| channels::traits(*channel).opt_out);
         live
+    }
+
+    /// What words ask for, as a service word does; nothing where a page has no such form, or they name what is
+    /// not there.
+    ///
+    /// # Errors
+    /// [`EngineError::NotFound`] if there is no such person; the store's.
+    pub async fn act_of(&self, words: &str) -> Result<Option<PageAct>, EngineError> {
+        let rules = self.engine.services();
+        let Some(request) = read_service(words, &rules.words).filter(|request| is_form(request.service))
+        else {
+            return Ok(None);
+        };
+        let wanted = request.argument;
+        if wanted.is_empty() {
+            return Ok(None);
+        }
+        let group = match request.service {
+            Service::Join | Service::Leave => {
+                let groups = joinable(&self.engine.store(), self.account).await.map_err(store_error)?;
+                named(&groups, wanted).map(|group| group.id.clone())
+            }
+            _ => None,
+        };
+        Ok(match request.service {
+            Service::Join => group.map(PageAct::Join),
+            Service::Leave => group.map(PageAct::Leave),
+            Service::Subscribe => Some(PageAct::Subscribe(wanted.to_owned())),
+            Service::Unsubscribe => {
+                let all = subscriptions(&self.person().await?);
+                all.into_iter().find(|one| folded(one) == folded(wanted)).map(PageAct::Unsubscribe)
+            }
+            Service::Lang => channels::languages::tag(wanted).ok().map(PageAct::Language),
+            Service::Quiet if is_off(wanted) => Some(PageAct::Quiet(None)),
+            Service::Quiet => quiet_hours(wanted).map(|quiet| PageAct::Quiet(Some(quiet))),
+            _ => None,
+        })
     }
 
     async fn person(&self) -> Result<Recipient, EngineError> {
@@ -369,7 +427,8 @@ impl<'a> OwnPage<'a> {
         Ok(Ok(()))
     }
 
-    async fn refused(
+    /// Why a device cannot be theirs.
+    pub(super) async fn refused(
         &self,
         person: &Recipient,
         channel: ChannelNumber,
@@ -406,20 +465,28 @@ impl<'a> OwnPage<'a> {
             CodeVerdict::Over => return Ok(CodeResult::Over),
             CodeVerdict::Right(device) => device,
         };
-        let detail = shown_entry(channel, &device.address);
+        let is_done = self.add_verified("page.device_add", channel, &device.address).await?;
+        Ok(if is_done { CodeResult::Added } else { CodeResult::Over })
+    }
+
+    /// Adds a device whose owner has shown that it is theirs; false: they have as many as there can be.
+    pub(super) async fn add_verified(
+        &self,
+        verb: &str,
+        channel: ChannelNumber,
+        address: &str,
+    ) -> Result<bool, EngineError> {
         let add = |person: &mut Recipient| {
-            let own = person.devices.iter_mut().find(|own| is_it(own, channel, &device.address));
-            match own {
+            match person.devices.iter_mut().find(|own| is_it(own, channel, address)) {
                 Some(own) => own.verified = true,
                 None => {
-                    let new = Device::new(channel, device.address.clone());
+                    let new = Device::new(channel, address.to_owned());
                     person.devices.push(Device { verified: true, ..new });
                 }
             }
             person.devices.len() <= DEVICES_MAX
         };
-        let is_done = self.edit(("page.device_add", &detail), add).await?;
-        Ok(if is_done { CodeResult::Added } else { CodeResult::Over })
+        self.edit((verb, &shown_entry(channel, address)), add).await
     }
 
     /// Forgets a device that waits for its code; false: there is none such.
@@ -458,8 +525,21 @@ impl<'a> OwnPage<'a> {
     }
 }
 
+/// Whether a page has a form for what a word asks for.
+pub(super) fn is_form(service: Service) -> bool {
+    matches!(
+        service,
+        Service::Join
+            | Service::Leave
+            | Service::Subscribe
+            | Service::Unsubscribe
+            | Service::Lang
+            | Service::Quiet
+    )
+}
+
 /// Whether a device has this address, however it is written.
-fn is_it(device: &Device, channel: ChannelNumber, address: &str) -> bool {
+pub(super) fn is_it(device: &Device, channel: ChannelNumber, address: &str) -> bool {
     device.channel == channel && channels::key(channel, &device.address) == channels::key(channel, address)
 }
 

@@ -2,6 +2,7 @@
 //! codes were sent of late, and since when older links to the page hold no longer. No name stands there: keys
 //! and codes are keyed hashes.
 
+use super::chat_link::CHAT_LINK_S;
 use crate::api::{EngineError, KeyedHash, PAGE_LINK_S};
 use crate::run::{Engine, bus_error};
 use records::{ChannelNumber, Timestamp};
@@ -60,6 +61,9 @@ struct Note {
     waiting: Vec<WaitingDevice>,
     /// Links that were made until then hold no longer.
     revoked: Option<Timestamp>,
+    /// Links to a chat that were made until then hold no longer: one of them was used.
+    #[serde(default)]
+    chat_used: Option<Timestamp>,
 }
 
 impl Note {
@@ -81,6 +85,7 @@ impl Note {
             (self.hour, self.sent) = (Timestamp::default(), 0);
         }
         self.revoked = self.revoked.filter(|at| now.us_since(*at) <= PAGE_LINK_S * 1_000_000);
+        self.chat_used = self.chat_used.filter(|at| now.us_since(*at) <= CHAT_LINK_S * 1_000_000);
     }
 }
 
@@ -120,6 +125,36 @@ impl PageNotes<'_> {
     pub(super) fn is_link_good(&self, account: &str, id: &str, made: Timestamp) -> Result<bool, EngineError> {
         let note = self.note(&self.person(account, id))?;
         Ok(note.revoked.is_none_or(|at| made > at))
+    }
+
+    /// Whether a link to a chat that was made then still holds.
+    ///
+    /// # Errors
+    /// The bus's.
+    pub(super) fn is_chat_link_good(
+        &self,
+        account: &str,
+        id: &str,
+        made: Timestamp,
+    ) -> Result<bool, EngineError> {
+        let note = self.note(&self.person(account, id))?;
+        Ok([note.revoked, note.chat_used].into_iter().flatten().all(|at| made > at))
+    }
+
+    /// A link to a chat was used: those that were made until then hold no longer.
+    ///
+    /// # Errors
+    /// The bus's.
+    pub(super) async fn use_chat_link(
+        &self,
+        account: &str,
+        id: &str,
+        made: Timestamp,
+    ) -> Result<(), EngineError> {
+        let person = self.person(account, id);
+        let mut note = self.note(&person)?;
+        note.chat_used = note.chat_used.max(Some(made));
+        self.keep(&person, &note).await
     }
 
     /// Devices that wait for their code, in the order in which they came.
@@ -306,7 +341,13 @@ mod tests {
     #[test]
     fn a_note_is_nothing_once_all_in_it_is_old() {
         let device = WaitingDevice { channel: 0, address: "a".into(), hash: [0; 12], until: START, tries: 0 };
-        let mut note = Note { hour: START, sent: 1, waiting: vec![device], revoked: Some(START) };
+        let mut note = Note {
+            hour: START,
+            sent: 1,
+            waiting: vec![device],
+            revoked: Some(START),
+            chat_used: Some(START),
+        };
         note.drop_old(START.plus_s(3_601));
         assert_eq!(note, Note { revoked: Some(START), ..Note::default() });
         note.drop_old(START.plus_s(PAGE_LINK_S + 1));

@@ -42,6 +42,8 @@ pub(super) enum Phrase {
     TooMany,
     /// A mail may say that it is anybody's.
     Prove,
+    /// The same, with the link that does it, and what it asks for.
+    ProveAct,
     MayNotSend,
     /// What is sent, to how many, by which channels, the code, minutes.
     ReadBack,
@@ -52,6 +54,15 @@ pub(super) enum Phrase {
     LoginCode,
     /// The code of a new device, minutes.
     DeviceCode,
+    /// The chat is a device now.
+    ChatAdded,
+    /// It was one.
+    ChatKnown,
+    ChatWrong,
+    ChatOld,
+    ChatTaken,
+    ChatMany,
+    ChatStopped,
 }
 
 /// A row a phrase, in the order of [`Phrase`].
@@ -243,6 +254,12 @@ const TABLE: &[(Phrase, [&str; LANGUAGES.len()])] = &[
         "Eine Mail kann einen anderen Absender haben, als sie angibt. Bitte Ihre Seite nutzen: {0}",
         "Un courriel peut avoir un autre expéditeur que celui indiqué. Utilisez votre page : {0}",
     ]),
+    (Phrase::ProveAct, [
+        "A mail in your name asks: “{1}”. If it was you, confirm it here: {0} If not, do nothing.",
+        "Ett mejl i ditt namn ber: ”{1}”. Var det du, bekräfta här: {0} Om inte, gör ingenting.",
+        "Eine Mail in Ihrem Namen bittet: „{1}“. Waren Sie es, bestätigen Sie hier: {0} Wenn nicht, tun Sie nichts.",
+        "Un courriel en votre nom demande : « {1} ». Si c’était vous, confirmez ici : {0} Sinon, ne faites rien.",
+    ]),
     (Phrase::MayNotSend, [
         "That is not known here, or the PIN is wrong.",
         "Det är inte känt här, eller PIN-koden är fel.",
@@ -284,6 +301,48 @@ const TABLE: &[(Phrase, [&str; LANGUAGES.len()])] = &[
         "Kod {0}: skriv den på din sida inom {1} minuter, så kommer larm även hit. Var det inte du? Gör då ingenting.",
         "Code {0}: Geben Sie ihn binnen {1} Minuten auf Ihrer Seite ein, dann kommen Alarme auch hierher. Waren Sie es nicht? Dann tun Sie nichts.",
         "Code {0} : saisissez-le sur votre page sous {1} minutes et les alertes arriveront aussi ici. Ce n’était pas vous ? Ne faites rien.",
+    ]),
+    (Phrase::ChatAdded, [
+        "Alerts come to this chat from now on. HELP lists the words that you can write.",
+        "Larm kommer till den här chatten från och med nu. HJÄLP visar orden som du kan skriva.",
+        "Alarme kommen ab jetzt in diesen Chat. HILFE zeigt die Wörter, die Sie schreiben können.",
+        "Les alertes arrivent désormais dans cette discussion. AIDE montre les mots que vous pouvez écrire.",
+    ]),
+    (Phrase::ChatKnown, [
+        "This chat is connected: alerts come here.",
+        "Den här chatten är ansluten: larm kommer hit.",
+        "Dieser Chat ist verbunden: Alarme kommen hierher.",
+        "Cette discussion est connectée : les alertes arrivent ici.",
+    ]),
+    (Phrase::ChatWrong, [
+        "This link is wrong, and nothing was connected. Open your page and use the link that stands there.",
+        "Länken är fel, och inget anslöts. Öppna din sida och använd länken som står där.",
+        "Dieser Link ist falsch, nichts wurde verbunden. Öffnen Sie Ihre Seite und nutzen Sie den Link dort.",
+        "Ce lien est faux, rien n’a été connecté. Ouvrez votre page et utilisez le lien qui s’y trouve.",
+    ]),
+    (Phrase::ChatOld, [
+        "This link is too old or was used before. Open your page anew and use the link that stands there.",
+        "Länken är för gammal eller redan använd. Öppna din sida igen och använd länken som står där.",
+        "Dieser Link ist zu alt oder schon benutzt. Öffnen Sie Ihre Seite neu und nutzen Sie den Link dort.",
+        "Ce lien est trop ancien ou déjà utilisé. Rouvrez votre page et utilisez le lien qui s’y trouve.",
+    ]),
+    (Phrase::ChatTaken, [
+        "This chat is the device of somebody else. Ask whoever sends the alerts.",
+        "Den här chatten är någon annans enhet. Fråga den som skickar larmen.",
+        "Dieser Chat ist das Gerät von jemand anderem. Fragen Sie, wer die Alarme sendet.",
+        "Cette discussion est l’appareil de quelqu’un d’autre. Demandez à qui envoie les alertes.",
+    ]),
+    (Phrase::ChatMany, [
+        "You have as many devices as there can be. Remove one on your page first.",
+        "Du har så många enheter som det går. Ta bort en på din sida först.",
+        "Sie haben so viele Geräte, wie es geht. Entfernen Sie erst eines auf Ihrer Seite.",
+        "Vous avez autant d’appareils que possible. Retirez-en d’abord un sur votre page.",
+    ]),
+    (Phrase::ChatStopped, [
+        "STOP was said in this chat. Write START here, then use the link on your page again.",
+        "STOPP är sagt i den här chatten. Skriv START här, och använd sedan länken på din sida igen.",
+        "In diesem Chat wurde STOPP gesagt. Schreiben Sie hier START, dann nutzen Sie den Link auf Ihrer Seite noch einmal.",
+        "STOP a été dit dans cette discussion. Écrivez START ici, puis utilisez à nouveau le lien de votre page.",
     ]),
 ];
 

@@ -112,6 +112,7 @@ impl Claims {
                 | Outcome::CarrierReceipt(_)
                 | Outcome::Inbound(_)
                 | Outcome::Reply(_)
+                | Outcome::Unproven(_)
                 | Outcome::Answer { .. } => {}
             }
         }

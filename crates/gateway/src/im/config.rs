@@ -79,6 +79,8 @@ pub struct ImRoute {
     pub base: String,
     /// The account's secret.
     pub token: Option<Secret>,
+    /// The bot's user name, for links to it.
+    pub bot: Option<String>,
     /// PEM certificates trusted beside the world's roots.
     pub ca_file: Option<PathBuf>,
     /// Messages without an answer at most.
@@ -98,6 +100,7 @@ impl Default for ImRoute {
             simulated: false,
             base: String::new(),
             token: None,
+            bot: None,
             ca_file: None,
             window: 16,
             timeout: Duration::from_secs(30),
@@ -131,6 +134,8 @@ impl RouteSettings for ImRoute {
         let (network, window) = (self.network(), self.window);
         let outside = format!("{window} is not between 1 and {WINDOW_MAX}");
         check("window", !(1..=WINDOW_MAX).contains(&window), &outside);
+        let bot = self.bot.as_deref();
+        check("bot", bot.is_some_and(|name| !is_user_name(name)), WRONG_BOT);
         if !self.simulated {
             match self.base.is_empty() {
                 true => check(network.base_key(), true, "is needed, or sim = true"),
@@ -182,6 +187,16 @@ const DOWN_AFTER: Duration = Duration::from_secs(30);
 /// Said of an address that is no URL.
 const WRONG_URL: &str = "is no URL of a server, such as https://matrix.example.org";
 
+/// Characters of the user name of a bot (Telegram, "Usernames").
+const USER_NAME_CHARS: std::ops::RangeInclusive<usize> = 5..=32;
+/// Said of a user name that none can be.
+const WRONG_BOT: &str =
+    "is no user name of a bot: 5 to 32 letters, digits and underscores, without @ or t.me/";
+
+fn is_user_name(name: &str) -> bool {
+    USER_NAME_CHARS.contains(&name.len()) && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
+}
+
 /// The URL of an API. One without a scheme is a host whose API is reached by https.
 ///
 /// # Errors
@@ -216,6 +231,8 @@ mod tests {
         let telegram =
             ImRoute { protocol: Some(ImProtocol::Telegram), base: "127.0.0.1:8081".to_owned(), ..good() };
         assert_eq!(telegram.problems(), vec![]);
+        let named = ImRoute { bot: Some("City_alerts_bot".to_owned()), ..telegram.clone() };
+        assert_eq!(named.problems(), vec![]);
         for (field, route) in [
             ("name", ImRoute { name: String::new(), ..good() }),
             ("rate", ImRoute { rate: f64::NAN, ..good() }),
@@ -230,6 +247,9 @@ mod tests {
             ("ca_file", ImRoute { ca_file: Some(PathBuf::from("/nowhere.pem")), ..good() }),
             ("token", ImRoute { token: None, ..telegram.clone() }),
             ("address", ImRoute { base: "http://".to_owned(), ..telegram.clone() }),
+            ("bot", ImRoute { bot: Some("@city_bot".to_owned()), ..telegram.clone() }),
+            ("bot", ImRoute { bot: Some("bot".to_owned()), ..telegram.clone() }),
+            ("bot", ImRoute { bot: Some("x".repeat(33)), ..telegram.clone() }),
         ] {
             let fields: Vec<_> = route.problems().into_iter().map(|problem| problem.field).collect();
             assert_eq!(fields, [field], "{route:?}");

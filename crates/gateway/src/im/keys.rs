@@ -27,6 +27,10 @@ section! {
         /// its URL.
         #[manual(default = "none; needed for Telegram unless `sim` is true", example = "123456789:secret")]
         token: Option<Secret> = None,
+        /// Telegram: the bot's user name, as in `t.me/NAME`. People's own pages then have a link that connects
+        /// their chat with the bot.
+        #[manual(default = "none: pages have no such link", example = "city_alerts_bot")]
+        bot: Option<String> = None,
         /// Certificates (PEM) that are trusted beside the public roots.
         #[manual(example = "tls/matrix.pem")]
         ca_file: Option<PathBuf> = None,
@@ -75,6 +79,7 @@ impl ImKeys {
         let protocol = self.protocol.unwrap_or_default();
         let stray = match protocol {
             ImProtocol::Matrix if self.token.is_some() => Some("token"),
+            ImProtocol::Matrix if self.bot.is_some() => Some("bot"),
             ImProtocol::Matrix if common.address.is_some() && self.homeserver.is_some() && !common.sim => {
                 Some("address")
             }
@@ -99,6 +104,7 @@ impl ImKeys {
             simulated: common.sim,
             base: base.unwrap_or_default(),
             token,
+            bot: self.bot.clone(),
             ca_file: self.ca_file.as_ref().map(|file| around.below(file)),
             window: self.window,
             ..ImRoute::default()
@@ -141,6 +147,7 @@ mod tests {
         assert_eq!(route(&telegram, &elsewhere).unwrap().base, "http://bots.example");
         for (field, keys, common) in [
             ("token", ImKeys { token: Some(Secret::from("t")), ..matrix.clone() }, common()),
+            ("bot", ImKeys { bot: Some("city_bot".to_owned()), ..matrix.clone() }, common()),
             ("address", matrix.clone(), elsewhere),
             ("homeserver", ImKeys { homeserver: Some("x".to_owned()), ..telegram.clone() }, common()),
             ("access_token", ImKeys { access_token: Some(Secret::from("t")), ..telegram.clone() }, common()),

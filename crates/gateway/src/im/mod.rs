@@ -5,7 +5,7 @@
 //! config      settings of a route
 //! http        JSON calls, bounded, with errors that hold no secret
 //! text        texts cut to what a network takes, and as HTML
-//! signature   what comes back by itself: buttons and links
+//! signature   data of buttons, which come back by themselves
 //! message     a message on its way, and what became of it
 //! matrix      the one network
 //! telegram    the other
@@ -34,7 +34,6 @@ mod text;
 
 pub use config::{ImProtocol, ImRoute};
 pub use keys::{ImKeys, ImProtocolWords};
-pub use signature::ImSigner;
 
 #[cfg(test)]
 use crate::conformance::FarEnd;

@@ -1,8 +1,7 @@
-//! Signatures of what comes back by itself: data of a button, and the start of a chat by a link.
+//! Signatures of the data of buttons.
 //!
-//! Telegram returns what a button carries, at most 64 octets, from whoever presses it, and what a link
-//! `t.me/BOT?start=…` carries, at most 64 letters of base64url. Both are signed with the server's key: nobody
-//! can answer for another.
+//! Telegram returns what a button carries, at most 64 octets, from whoever presses it. It is signed with the
+//! server's key: nobody can answer for another.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -11,32 +10,14 @@ use ring::hmac;
 
 /// Octets of the MAC that are kept.
 const MAC_OCTETS: usize = 9;
-/// Letters of them: three octets are four letters.
-const MAC_LETTERS: usize = MAC_OCTETS / 3 * 4;
 /// Octets that a button carries at most (Bot API, `callback_data`).
 pub(super) const CALLBACK_OCTETS_MAX: usize = 64;
-/// Letters that a link carries at most (Bot API, "Deep Linking").
-const START_LETTERS_MAX: usize = 64;
-
-/// What a signature is for: one made for one purpose is none for the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Purpose {
-    Callback,
-    Start,
-}
-
-impl Purpose {
-    fn word(self) -> &'static [u8] {
-        match self {
-            Purpose::Callback => b"im callback",
-            Purpose::Start => b"im start",
-        }
-    }
-}
+/// Prefix of the signed text, so that the key cannot sign anything else by accident.
+const PURPOSE: &[u8] = b"im callback";
 
 /// Signs and verifies under one secret.
 #[derive(Clone)]
-pub struct ImSigner {
+pub(super) struct ImSigner {
     key: hmac::Key,
 }
 
@@ -48,7 +29,7 @@ impl std::fmt::Debug for ImSigner {
 
 impl ImSigner {
     /// `secret`: the same in every process, kept over restarts.
-    pub fn new(secret: &[u8]) -> ImSigner {
+    pub(super) fn new(secret: &[u8]) -> ImSigner {
         ImSigner { key: hmac::Key::new(hmac::HMAC_SHA256, secret) }
     }
 
@@ -56,7 +37,7 @@ impl ImSigner {
     /// `ALERT.ENDPOINT.MAC.KEY`. Nothing where it has no room.
     pub(super) fn callback(&self, alert: AlertNo, endpoint: EndpointNo, key: &str) -> Option<String> {
         let front = format!("{:x}.{:x}", alert.0, endpoint.0);
-        let mac = self.mac(Purpose::Callback, &format!("{front}.{key}"));
+        let mac = self.mac(&format!("{front}.{key}"));
         let data = format!("{front}.{mac}.{key}");
         (data.len() <= CALLBACK_OCTETS_MAX).then_some(data)
     }
@@ -68,7 +49,7 @@ impl ImSigner {
         }
         let mut parts = data.splitn(4, '.');
         let (alert, endpoint, mac, key) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-        let expected = self.mac(Purpose::Callback, &format!("{alert}.{endpoint}.{key}"));
+        let expected = self.mac(&format!("{alert}.{endpoint}.{key}"));
         if !is_same(mac, &expected) {
             return None;
         }
@@ -76,27 +57,9 @@ impl ImSigner {
         Some((AlertNo(alert), EndpointNo(u32::from_str_radix(endpoint, 16).ok()?), key))
     }
 
-    /// The link by which a person begins a chat with the bot, signed for them: a bot cannot write first.
-    /// Nothing where the recipient's id has no room in it (over 39 octets).
-    pub fn start_link(&self, bot: &str, recipient: &str) -> Option<String> {
-        let id = BASE64_URL_SAFE_NO_PAD.encode(recipient);
-        let payload = format!("{id}{}", self.mac(Purpose::Start, recipient));
-        (payload.len() <= START_LETTERS_MAX).then(|| format!("https://t.me/{bot}?start={payload}"))
-    }
-
-    /// The recipient whose link began a chat, by what the link carried; nothing where it was not signed here.
-    pub fn read_start(&self, payload: &str) -> Option<String> {
-        if payload.len() > START_LETTERS_MAX || !payload.is_ascii() {
-            return None;
-        }
-        let (id, mac) = payload.split_at_checked(payload.len().checked_sub(MAC_LETTERS)?)?;
-        let recipient = String::from_utf8(BASE64_URL_SAFE_NO_PAD.decode(id).ok()?).ok()?;
-        is_same(mac, &self.mac(Purpose::Start, &recipient)).then_some(recipient)
-    }
-
-    fn mac(&self, purpose: Purpose, text: &str) -> String {
+    fn mac(&self, text: &str) -> String {
         let mut context = hmac::Context::with_key(&self.key);
-        context.update(purpose.word());
+        context.update(PURPOSE);
         context.update(&[0]);
         context.update(text.as_bytes());
         BASE64_URL_SAFE_NO_PAD.encode(&context.sign().as_ref()[..MAC_OCTETS])
@@ -143,28 +106,6 @@ mod tests {
         }
         for forged in ["", "....", "1a.2b", "1a.2b..1", "\u{e9}.\u{e9}.\u{e9}.1", &"1.".repeat(40)] {
             assert_eq!(signer.read_callback(forged), None, "{forged}");
-        }
-    }
-
-    #[test]
-    fn a_link_begins_the_chat_of_the_person_it_was_signed_for() {
-        let signer = signer();
-        for recipient in ["ext-77", "\u{e5}sa", &"x".repeat(39)] {
-            let link = signer.start_link("city_bot", recipient).unwrap();
-            let payload = link.strip_prefix("https://t.me/city_bot?start=").unwrap();
-            assert!(payload.len() <= START_LETTERS_MAX, "{payload}");
-            assert!(
-                payload.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_')),
-                "{payload}"
-            );
-            assert_eq!(signer.read_start(payload).as_deref(), Some(recipient));
-            let forged = payload.replacen(&payload[..1], if &payload[..1] == "Z" { "Y" } else { "Z" }, 1);
-            assert_eq!(signer.read_start(&forged), None);
-            assert_eq!(ImSigner::new(b"another").read_start(payload), None);
-        }
-        assert_eq!(signer.start_link("city_bot", &"x".repeat(40)), None);
-        for nothing in ["", "x", "\u{e5}\u{e5}\u{e5}\u{e5}\u{e5}\u{e5}\u{e5}", &"x".repeat(65)] {
-            assert_eq!(signer.read_start(nothing), None, "{nothing}");
         }
     }
 }

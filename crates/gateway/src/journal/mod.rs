@@ -149,7 +149,7 @@ impl OutcomeKind {
         match outcome {
             Outcome::Attempt { result, .. } => Some(OutcomeKind::of_result(result.into())),
             Outcome::Receipt(_) | Outcome::CarrierReceipt(_) => Some(OutcomeKind::Receipt),
-            Outcome::Inbound(_) | Outcome::Reply(_) => Some(OutcomeKind::Inbound),
+            Outcome::Inbound(_) | Outcome::Reply(_) | Outcome::Unproven(_) => Some(OutcomeKind::Inbound),
             Outcome::Intent(_) | Outcome::Answer { .. } | Outcome::Claim(_) | Outcome::By { .. } => None,
         }
     }

@@ -121,6 +121,10 @@ pub(crate) async fn stops_are_found_by_address_in_whatever_form_they_were_stored
     store.put_opt_outs(ACCOUNT, people, now).await.unwrap();
     let set = store.opt_out_set(ACCOUNT).await.unwrap();
     assert!(set.contains(sms, "+46701740001") && set.contains(channels::MAIL, "Ann@x.se"));
+    assert!(!set.contains(sms, "+46701740002"), "it was said to one sender");
+    let numbers = channels::Defaults::default();
+    assert!(set.clone().with_those_said_to(|to| to == "71700", &numbers).contains(sms, "+46701740002"));
+    assert!(!set.with_those_said_to(|to| to == "71701", &numbers).contains(sms, "+46701740002"));
     let asked = ["+46701740001", "+46701740002", "+46701740003", "+46701740004"];
     let asked = asked.map(|address| (sms, address.to_owned())).to_vec();
     let found = store.stops_of(ACCOUNT, asked.clone()).await.unwrap();

@@ -181,7 +181,13 @@ impl OptOuts for Postgres {
     }
 
     fn opt_out_set<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<OptOutSet, StoreError>> {
-        Box::pin(crate::stops::set_of(self, account))
+        Box::pin(async move {
+            let read = Work::new(account.to_owned(), |link, account| {
+                Box::pin(async move { Ok((all(link, account).await?, forgotten(link, account).await?)) })
+            });
+            let stops = self.read(read).await?;
+            crate::stops::set_of(account, stops, self.stop_hasher())
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use super::{Base, Postgres, Work, account, as_i64, as_u64, lock_account};
 use crate::attributes::FoundAttributes;
 use crate::import_jobs::{AbsentPeople, ImportCounts};
 use crate::import_merge::{ImportMerge, PAGE_ROWS};
-use crate::spool::Spool;
+use crate::spool::{Spool, SpoolPair};
 use crate::staged::{Staged, not_staged};
 use crate::{Fence, ImportNo, StoreError, search};
 use records::{Recipient, Timestamp};
@@ -260,7 +260,7 @@ impl Base {
 
 /// On a thread that may wait for the disk: the people in key order, then the memberships in theirs.
 fn sort(
-    next: &mut dyn FnMut() -> Result<Option<(Vec<u8>, Vec<u8>)>, StoreError>,
+    next: &mut dyn FnMut() -> Result<Option<SpoolPair>, StoreError>,
     memberships: PathBuf,
     slices: &mpsc::Sender<Slice>,
 ) -> Result<(), StoreError> {

@@ -5,6 +5,7 @@ mod approvals;
 mod attachments;
 mod attributes;
 mod audit;
+mod bulk_insert;
 mod cap_messages;
 mod deliveries;
 mod documents;

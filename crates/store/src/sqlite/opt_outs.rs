@@ -75,28 +75,8 @@ impl OptOuts for Sqlite {
     }
 
     fn all_opt_outs<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<Vec<OptOut>, StoreError>> {
-        Box::pin(async move {
-            let account = account.to_owned();
-            let list = move |connection: &Connection| {
-                let Some(account) = account_no(connection, &account)? else { return Ok(Vec::new()) };
-                let mut select = connection.prepare_cached(
-                    "SELECT channel, address, NULL, at FROM opt_outs WHERE account = ?1 \
-                     UNION ALL SELECT channel, address, sender, at FROM sender_opt_outs WHERE account = ?1",
-                )?;
-                let mut rows = select.query([account])?;
-                let mut found = Vec::new();
-                while let Some(row) = rows.next()? {
-                    found.push(OptOut {
-                        channel: ChannelNumber(row.get(0)?),
-                        address: row.get(1)?,
-                        sender: row.get(2)?,
-                        at: Timestamp(row.get(3)?),
-                    });
-                }
-                Ok(found)
-            };
-            self.read(list).await
-        })
+        let account = account.to_owned();
+        Box::pin(self.read(move |connection: &Connection| all(connection, &account)))
     }
 
     fn opt_outs<'a>(
@@ -126,22 +106,7 @@ impl OptOuts for Sqlite {
         account: &'a str,
     ) -> BoxFuture<'a, Result<Vec<ForgottenStop>, StoreError>> {
         let account = account.to_owned();
-        let list = move |connection: &Connection| {
-            let Some(account) = account_no(connection, &account)? else { return Ok(Vec::new()) };
-            let mut select = connection.prepare_cached(
-                "SELECT hash, sender, at FROM forgotten_opt_outs WHERE account = ?1 ORDER BY hash, sender",
-            )?;
-            let rows = select.query_map([account], |row| {
-                let sender: String = row.get(1)?;
-                Ok(ForgottenStop {
-                    hash: row.get(0)?,
-                    sender: (!sender.is_empty()).then_some(sender),
-                    at: Timestamp(row.get(2)?),
-                })
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        };
-        Box::pin(self.read(list))
+        Box::pin(self.read(move |connection: &Connection| forgotten(connection, &account)))
     }
 
     fn stop_hasher(&self) -> Option<StopHasher> {
@@ -254,8 +219,46 @@ impl OptOuts for Sqlite {
     }
 
     fn opt_out_set<'a>(&'a self, account: &'a str) -> BoxFuture<'a, Result<OptOutSet, StoreError>> {
-        Box::pin(crate::stops::set_of(self, account))
+        let (of, hasher) = (account.to_owned(), self.stop_hasher());
+        let read = move |connection: &Connection| {
+            let stops = (all(connection, &of)?, forgotten(connection, &of)?);
+            crate::stops::set_of(&of, stops, hasher)
+        };
+        Box::pin(self.read(read))
     }
+}
+
+fn all(connection: &Connection, account: &str) -> Result<Vec<OptOut>, StoreError> {
+    let Some(account) = account_no(connection, account)? else { return Ok(Vec::new()) };
+    let mut select = connection.prepare_cached(
+        "SELECT channel, address, NULL, at FROM opt_outs WHERE account = ?1 \
+         UNION ALL SELECT channel, address, sender, at FROM sender_opt_outs WHERE account = ?1",
+    )?;
+    let rows = select.query_map([account], |row| {
+        Ok(OptOut {
+            channel: ChannelNumber(row.get(0)?),
+            address: row.get(1)?,
+            sender: row.get(2)?,
+            at: Timestamp(row.get(3)?),
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn forgotten(connection: &Connection, account: &str) -> Result<Vec<ForgottenStop>, StoreError> {
+    let Some(account) = account_no(connection, account)? else { return Ok(Vec::new()) };
+    let mut select = connection.prepare_cached(
+        "SELECT hash, sender, at FROM forgotten_opt_outs WHERE account = ?1 ORDER BY hash, sender",
+    )?;
+    let rows = select.query_map([account], |row| {
+        let sender: String = row.get(1)?;
+        Ok(ForgottenStop {
+            hash: row.get(0)?,
+            sender: (!sender.is_empty()).then_some(sender),
+            at: Timestamp(row.get(2)?),
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 fn perhaps_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<PerhapsStop> {

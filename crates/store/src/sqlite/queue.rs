@@ -49,6 +49,16 @@ pub(super) trait Work: Send {
     }
 }
 
+/// A job that the writer has.
+pub(super) struct PendingJob<T>(oneshot::Receiver<Result<T, StoreError>>);
+
+impl<T> PendingJob<T> {
+    /// Waits for its commit.
+    pub(super) fn wait(self) -> Result<T, StoreError> {
+        self.0.blocking_recv().unwrap_or(Err(StoreError::Closed))
+    }
+}
+
 /// What the writer does next.
 pub(super) enum NextWork {
     /// Small jobs, for one transaction.
@@ -125,9 +135,18 @@ impl WriterQueue {
         T: Send + 'static,
         F: FnMut(&Tx<'_>) -> Result<JobStep<T>, StoreError> + Send + 'static,
     {
+        self.begin_here(lane, run).wait()
+    }
+
+    /// Queues a job of such a thread, which does something else until it waits for the commit.
+    pub(super) fn begin_here<T, F>(&self, lane: Lane, run: F) -> PendingJob<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&Tx<'_>) -> Result<JobStep<T>, StoreError> + Send + 'static,
+    {
         let (reply, answer) = oneshot::channel();
         self.push(lane, Box::new(WriterJob { run, done: None, reply, _permit: None }));
-        answer.blocking_recv().unwrap_or(Err(StoreError::Closed))
+        PendingJob(answer)
     }
 
     fn push(&self, lane: Lane, work: Box<dyn Work>) {

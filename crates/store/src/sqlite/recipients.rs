@@ -284,7 +284,7 @@ fn put(
 }
 
 /// Adds a version that is not there yet.
-pub(super) fn insert(
+fn insert(
     tx: &Tx<'_>,
     account: i64,
     generation: i64,

@@ -6,14 +6,15 @@
 //! then the memberships in theirs, and then flips one row. An import that is looked at first is prepared: the
 //! same, without the flip ([`super::import_jobs`]).
 
+use super::bulk_insert::{ImportPlace, MEMBERSHIPS, RECIPIENTS};
+use super::queue::PendingJob;
 use super::readers::Readers;
-use super::recipients::{RecipientRow, insert};
 use super::visible::{self, ABANDONED, PUBLISHED, STAGING};
 use super::{JobStep, Lane, Sqlite, Tx, WriterQueue, as_i64, as_u64, leases};
 use crate::attributes::FoundAttributes;
 use crate::import_jobs::{AbsentPeople, ImportCounts};
 use crate::import_merge::{ImportMerge, PAGE_ROWS};
-use crate::spool::{Merge, Spool};
+use crate::spool::{Merge, Spool, SpoolPair};
 use crate::staged::not_staged;
 use crate::{Fence, ImportNo, Recipients, StoreError, search};
 use records::{Recipient, Timestamp};
@@ -22,8 +23,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Rows of one slice, one transaction.
-const SLICE_ROWS_MAX: usize = 2_000;
+/// Rows of one slice, one transaction: whole statements.
+const SLICE_ROWS_MAX: usize = 2_048;
 /// Rows between two looks whether somebody has more haste: some 4 ms, as long as a commit may take.
 const HURRY_ROWS: usize = 512;
 /// Between a group and an id in a key; ids have no control characters.
@@ -71,7 +72,7 @@ pub(super) async fn publish(store: &Sqlite, import: ImportNo) -> Result<(u64, u6
     let (sweep, fence) = (Arc::clone(&store.sweep), store.fence.clone());
     let published = off_thread(move || {
         let spool = staged.take(import)?;
-        let writing = Writing { queue: &queue, fence, import, written: &staged.written };
+        let mut writing = Writing { queue: &queue, fence, import, written: &staged.written, pending: None };
         let published = writing.publish(spool, memberships);
         if published.is_err() {
             // Unseen either way; if this fails too, the next start sweeps it up.
@@ -96,7 +97,7 @@ pub(super) async fn prepare(
     let (readers, sweep, fence) = (Arc::clone(&store.readers), Arc::clone(&store.sweep), store.fence.clone());
     let prepared = off_thread(move || {
         let spool = staged.take(import)?;
-        let writing = Writing { queue: &queue, fence, import, written: &staged.written };
+        let mut writing = Writing { queue: &queue, fence, import, written: &staged.written, pending: None };
         let prepared = writing.prepare(&readers, spool, memberships, absent);
         if prepared.is_err() {
             // Unseen either way; if this fails too, the next start sweeps it up.
@@ -152,18 +153,21 @@ pub(super) async fn put_many(
 }
 
 /// Gives the rows of an import in the order of ids: id and body.
-type NextRow<'a> = &'a mut dyn FnMut() -> Result<Option<(Vec<u8>, Vec<u8>)>, StoreError>;
+type NextRow<'a> = &'a mut dyn FnMut() -> Result<Option<SpoolPair>, StoreError>;
 
-/// What writes an import, on a thread that may wait for the writer.
+/// What writes an import, on a thread that may wait for the writer. It makes a slice while the writer has the
+/// one before.
 struct Writing<'a> {
     queue: &'a WriterQueue,
     fence: Option<Fence>,
     import: ImportNo,
     written: &'a AtomicU64,
+    /// The slice that the writer has, and its rows.
+    pending: Option<(PendingJob<()>, u64)>,
 }
 
 impl Writing<'_> {
-    fn publish(&self, spool: Spool, memberships: PathBuf) -> Result<(u64, u64), StoreError> {
+    fn publish(&mut self, spool: Spool, memberships: PathBuf) -> Result<(u64, u64), StoreError> {
         let mut memberships = Spool::new(memberships);
         let mut merge = spool.merge()?;
         let rows = self.recipients(&mut || merge.next(), &mut memberships)?;
@@ -174,14 +178,15 @@ impl Writing<'_> {
     }
 
     fn prepare(
-        &self,
+        &mut self,
         readers: &Readers,
         spool: Spool,
         memberships: PathBuf,
         absent: Option<AbsentPeople>,
     ) -> Result<ImportCounts, StoreError> {
         let mut memberships = Spool::new(memberships);
-        let page = Box::new(|after: &str| people_after(readers, self.import, after));
+        let import = self.import;
+        let page = Box::new(move |after: &str| people_after(readers, import, after));
         let mut merge = ImportMerge::new(spool.merge()?, page, absent)?;
         self.recipients(&mut || merge.next(), &mut memberships)?;
         self.memberships(memberships.merge()?)?;
@@ -190,20 +195,19 @@ impl Writing<'_> {
 
     /// Writes the recipients in slices, and spools the groups they name and their search terms. How many they
     /// were.
-    fn recipients(&self, next: NextRow<'_>, memberships: &mut Spool) -> Result<u64, StoreError> {
-        let mut rows: Vec<RecipientRow> = Vec::with_capacity(SLICE_ROWS_MAX);
+    fn recipients(&mut self, next: NextRow<'_>, memberships: &mut Spool) -> Result<u64, StoreError> {
+        let mut rows: Vec<(String, Vec<u8>)> = Vec::with_capacity(SLICE_ROWS_MAX);
         let mut attributes = FoundAttributes::default();
-        let mut count = 0;
+        let (mut count, mut key) = (0, Vec::new());
         loop {
             let next = next()?;
             if rows.len() == SLICE_ROWS_MAX || next.is_none() {
                 count += rows.len();
-                self.slice(std::mem::take(&mut rows), |tx, account, generation, version, row| {
-                    insert(tx, account, generation, version, row)
-                })?;
+                self.slice(std::mem::take(&mut rows), |tx, place, rows| RECIPIENTS.write(tx, place, rows))?;
             }
             let Some((id, body)) = next else {
                 self.attributes(attributes.drain())?;
+                self.settle()?;
                 return Ok(count as u64);
             };
             if !body.is_empty() {
@@ -212,69 +216,93 @@ impl Writing<'_> {
                     self.attributes(attributes.drain())?;
                 }
                 for name in search::names(&person) {
-                    memberships.push(&[name.as_bytes(), &[KEY_SEPARATOR], &id].concat(), &[])?;
+                    key.clear();
+                    key.extend_from_slice(name.as_bytes());
+                    key.push(KEY_SEPARATOR);
+                    key.extend_from_slice(&id);
+                    memberships.push(&key, &[])?;
                 }
             }
-            rows.push(RecipientRow { id: text(id)?, names: Vec::new(), body });
+            rows.push((text(id)?, body));
         }
     }
 
-    fn attributes(&self, noted: Vec<(String, String)>) -> Result<(), StoreError> {
-        self.slice(noted, |tx, account, _, _, noted| super::attributes::note(tx, account, noted))
+    fn attributes(&mut self, noted: Vec<(String, String)>) -> Result<(), StoreError> {
+        self.slice(noted, |tx, place, noted| {
+            noted.iter().try_for_each(|noted| super::attributes::note(tx, place.account, noted))
+        })
     }
 
-    fn memberships(&self, mut merge: Merge) -> Result<(), StoreError> {
+    fn memberships(&mut self, mut merge: Merge) -> Result<(), StoreError> {
         let mut rows: Vec<(String, String)> = Vec::with_capacity(SLICE_ROWS_MAX);
         loop {
             let next = merge.next()?;
             if rows.len() == SLICE_ROWS_MAX || next.is_none() {
-                self.slice(std::mem::take(&mut rows), |tx, account, generation, _, (group, id)| {
-                    super::recipients::insert_membership(tx, account, generation, group, id)
-                })?;
+                self.slice(std::mem::take(&mut rows), |tx, place, rows| MEMBERSHIPS.write(tx, place, rows))?;
             }
-            let Some((key, _)) = next else { return Ok(()) };
-            let key = text(key)?;
-            let (group, id) = key.split_once(char::from(KEY_SEPARATOR)).unwrap_or((&key, ""));
-            rows.push((group.to_owned(), id.to_owned()));
+            let Some((key, _)) = next else { return self.settle() };
+            let mut group = text(key)?;
+            let id = match group.find(char::from(KEY_SEPARATOR)) {
+                Some(at) => {
+                    let id = group[at + 1..].to_owned();
+                    group.truncate(at);
+                    id
+                }
+                None => String::new(),
+            };
+            rows.push((group, id));
         }
     }
 
-    /// Writes rows one by one, in as many transactions as others' haste makes of them.
+    /// Hands rows to the writer, in as many transactions as others' haste makes of them.
     fn slice<R: Send + 'static>(
-        &self,
+        &mut self,
         rows: Vec<R>,
-        write: impl Fn(&Tx<'_>, i64, i64, i64, &R) -> Result<(), StoreError> + Send + 'static,
+        write: impl Fn(&Tx<'_>, ImportPlace, &[R]) -> Result<(), StoreError> + Send + 'static,
     ) -> Result<(), StoreError> {
         let (import, mut next, count) = (self.import, 0, rows.len() as u64);
         let slice = leases::behind(self.fence.clone(), move |tx| {
-            let (account, version) = staged(tx, import)?;
+            let place = staged(tx, import)?;
             while next < rows.len() {
-                write(tx, account, as_i64(import.0), version, &rows[next])?;
-                next += 1;
-                if next.is_multiple_of(HURRY_ROWS) && tx.hurry() {
+                let until = rows.len().min(next + HURRY_ROWS);
+                write(tx, place, &rows[next..until])?;
+                next = until;
+                if tx.hurry() {
                     break;
                 }
             }
             Ok(if next == rows.len() { JobStep::Done(()) } else { JobStep::More })
         });
-        self.queue.submit_here(Lane::Later, slice)?;
-        self.written.fetch_add(count, Ordering::Relaxed);
+        self.settle()?;
+        self.pending = Some((self.queue.begin_here(Lane::Later, slice), count));
+        Ok(())
+    }
+
+    /// Waits for the slice that the writer has.
+    fn settle(&mut self) -> Result<(), StoreError> {
+        if let Some((slice, count)) = self.pending.take() {
+            slice.wait()?;
+            self.written.fetch_add(count, Ordering::Relaxed);
+        }
         Ok(())
     }
 }
 
-/// The account and version of an import that is being staged.
-fn staged(tx: &Tx<'_>, import: ImportNo) -> Result<(i64, i64), StoreError> {
+/// Where an import that is being staged stands.
+fn staged(tx: &Tx<'_>, import: ImportNo) -> Result<ImportPlace, StoreError> {
+    let generation = as_i64(import.0);
     let found = tx
         .prepare_cached("SELECT account, version FROM imports WHERE generation = ?1 AND state = ?2")?
-        .query_row((as_i64(import.0), STAGING), |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row((generation, STAGING), |row| {
+            Ok(ImportPlace { account: row.get(0)?, generation, version: row.get(1)? })
+        })
         .optional()?;
     found.ok_or_else(|| not_staged(import))
 }
 
 /// The one stroke.
 fn flip(tx: &Tx<'_>, import: ImportNo, rows: u64) -> Result<(u64, u64), StoreError> {
-    let (_, version) = staged(tx, import)?;
+    let version = staged(tx, import)?.version;
     let rank = tx.raise_version(1)?;
     tx.prepare_cached("UPDATE imports SET state = ?2, rank = ?3, rows = ?4 WHERE generation = ?1")?
         .execute((as_i64(import.0), PUBLISHED, rank, as_i64(rows)))?;

@@ -33,6 +33,22 @@ fn bounds_balancers_and_times_of_doors_must_make_sense() {
             "[topics]\nconnections_max = 0".into(),
             "topics.connections_max: 0 admits no connection; at least 1",
         ),
+        (
+            "[smtp]\ndomain = \"in.test\"\nauthserv_id = \"mx.city.test\"".into(),
+            "smtp.authserv_id: needs authserv_from beside it",
+        ),
+        (
+            "[smtp]\ndomain = \"in.test\"\nauthserv_from = [\"10.0.0.25\"]".into(),
+            "smtp.authserv_from: needs authserv_id beside it",
+        ),
+        (
+            "[smtp]\ndomain = \"in.test\"\nauthserv_id = \"mx; x\"\nauthserv_from = [\"10.0.0.25\"]".into(),
+            "smtp.authserv_id: is no id of a server, such as mx.city.example",
+        ),
+        (
+            "[smtp]\ndomain = \"in.test\"\nauthserv_id = \"mx\"\nauthserv_from = [\"x\"]".into(),
+            "smtp.authserv_from[0]: \"x\" is not an address or network such as 10.0.0.0/8",
+        ),
         ("[smtp]\ndomain = \"in.test\"\ntls_cert = \"x\"".into(), "smtp.tls_cert: needs tls_key beside it"),
         (
             "[smtp]\ndomain = \"in.test\"\nmail_timeout = \"2h\"".into(),

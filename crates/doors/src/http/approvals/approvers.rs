@@ -1,8 +1,10 @@
 //! Approvers and administrators of an account, read from the documents of its users. Their shape is the
 //! users' own; this is the only place that reads it for approvals.
 
-use super::deciders::is_in_reach;
+use crate::http::app::App;
 use crate::http::auth::signed_in::{USER_PREFIX, UserScope};
+use crate::http::problem::HttpResult;
+use crate::http::scope;
 use records::{Alert, ApprovalPerson, Mode, UserRole};
 use serde::Deserialize;
 use store::{Document, DocumentKind, SharedStore, StoreError};
@@ -73,15 +75,17 @@ impl Approvers {
     }
 
     /// Those who may approve this alert, who are limited to a part first: it is theirs before others'.
-    pub(crate) fn for_alert(&self, alert: &Alert) -> Vec<&Approver> {
-        let may = |one: &&Approver| {
+    pub(crate) async fn for_alert(&self, app: &App, alert: &Alert) -> HttpResult<Vec<&Approver>> {
+        let mut found: Vec<&Approver> = Vec::new();
+        for one in self.0.iter().filter(|one| one.roles.contains(&UserRole::Approver)) {
             let is_own = alert.approval.as_ref().is_some_and(|approval| approval.is_by(&one.as_person()));
-            one.roles.contains(&UserRole::Approver) && is_in_reach(&one.scope, alert) && !is_own
-        };
-        let mut found: Vec<&Approver> = self.0.iter().filter(may).collect();
+            if !is_own && scope::reaches(app, &one.scope, alert).await? {
+                found.push(one);
+            }
+        }
         found.sort_by_key(|one| (one.scope.groups.is_none(), one.id.clone()));
         found.dedup_by(|one, other| one.person == other.person);
-        found
+        Ok(found)
     }
 
     /// Administrators.

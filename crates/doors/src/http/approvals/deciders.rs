@@ -1,10 +1,12 @@
 //! Judgement of who may decide about an alert: a user who signed in, with the role, in whose scope and space
-//! it is. That author and approver differ, and two approvers from each other, the engine judges by the
-//! alert's own record.
+//! it is ([`scope`]). That author and approver differ, and two approvers from each other, the engine judges by
+//! the alert's own record.
 
+use crate::http::app::App;
 use crate::http::auth::Caller;
-use crate::http::auth::signed_in::{SignedInUser, USER_PREFIX, UserScope};
+use crate::http::auth::signed_in::{SignedInUser, USER_PREFIX};
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
+use crate::http::scope;
 use records::{Alert, ApprovalPerson, Mode, Origin, UserRole};
 
 /// Roles that approve, return, reject.
@@ -52,7 +54,12 @@ pub(crate) fn person(user: &SignedInUser) -> ApprovalPerson {
 }
 
 /// The user who may do this with an alert.
-pub(super) fn decider<'c>(caller: &'c Caller, alert: &Alert, act: Act) -> HttpResult<&'c SignedInUser> {
+pub(super) async fn decider<'c>(
+    app: &App,
+    caller: &'c Caller,
+    alert: &Alert,
+    act: Act,
+) -> HttpResult<&'c SignedInUser> {
     let refused = |detail: String| HttpProblem::new(ProblemKind::WrongRole, detail);
     let Some(user) = caller.user.as_deref() else {
         let detail = "a token never approves, and sends nothing alone: these are decisions of a person. Sign in as a user";
@@ -66,7 +73,7 @@ pub(super) fn decider<'c>(caller: &'c Caller, alert: &Alert, act: Act) -> HttpRe
         let space = if alert.request.mode == Mode::Live { "live" } else { "drill" };
         return Err(refused(format!("this alert is in the {space} space: decide about it there")));
     }
-    if !is_in_reach(&user.scope, alert) {
+    if !scope::reaches(app, &user.scope, alert).await? {
         return Err(refused(
             "this alert's audience is beyond your groups and areas: somebody else has to decide".into(),
         ));
@@ -74,33 +81,11 @@ pub(super) fn decider<'c>(caller: &'c Caller, alert: &Alert, act: Act) -> HttpRe
     Ok(user)
 }
 
-/// Whether this user could approve an alert that waits, as it is now.
+/// Whether this user could approve an alert that waits and that they reach, as it is now.
 pub(super) fn may_approve(user: &SignedInUser, alert: &Alert) -> bool {
     let Some(approval) = alert.approval.as_deref() else { return false };
     let me = person(user);
     let is_own = approval.is_by(&me) && alert.request.mode == Mode::Live;
     let has_approved = approval.approvals.iter().any(|given| given.by.is_same_person(&me));
-    user.has(APPROVE)
-        && user.space == alert.request.mode
-        && is_in_reach(&user.scope, alert)
-        && !is_own
-        && !has_approved
-}
-
-/// An alert's mode and whole audience are within a scope. Who is limited to groups reaches their members
-/// alone; who is limited to areas reaches no other entry than those groups.
-pub(crate) fn is_in_reach(scope: &UserScope, alert: &Alert) -> bool {
-    let in_space = scope.spaces.contains(&alert.request.mode);
-    let is_unlimited = scope.groups.is_none() && scope.areas.is_none();
-    let groups = scope.groups.as_deref().unwrap_or_default();
-    let in_groups = |entry: &str| {
-        let Some(name) = entry.strip_prefix("group:") else { return false };
-        groups.iter().any(|group| name == group || name.strip_prefix(group.as_str()).is_some_and(is_channel))
-    };
-    in_space && (is_unlimited || alert.request.audience.iter().all(|entry| in_groups(&entry.to)))
-}
-
-/// `/sms` behind a group's name.
-fn is_channel(rest: &str) -> bool {
-    rest.strip_prefix('/').is_some_and(|channel| channels::named(channel).is_ok())
+    user.has(APPROVE) && user.space == alert.request.mode && !is_own && !has_approved
 }

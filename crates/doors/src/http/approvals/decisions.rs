@@ -43,7 +43,7 @@ pub(crate) async fn decide(
         _ => Act::Approve,
     };
     let note = app.act(caller, &format!("alert.{word}"), id, "");
-    let user = match decider(caller, &alert, act) {
+    let user = match decider(app, caller, &alert, act).await {
         Ok(user) => user,
         // Who may not is noted too: the trail has every try.
         Err(refused) => return app.noted(note, async { Err(refused) }).await,

@@ -22,6 +22,7 @@ use crate::http::app::App;
 use crate::http::auth::Caller;
 use crate::http::problem::HttpResult;
 use crate::http::request::query::{Query, cursor};
+use crate::http::scope;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::routing::get;
@@ -41,16 +42,17 @@ async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> HttpResult<Js
     let now = app.now();
     let alerts = app.store.alerts_awaiting_approval(Some(caller.account()), after, limit).await?;
     let next = alerts.last().filter(|_| alerts.len() == limit).map(|last| cursor(last.no.0));
-    let is_seen = |alert: &&records::Alert| {
-        caller
-            .user
-            .as_ref()
-            .is_none_or(|user| deciders::is_in_reach(&user.scope, alert) && user.space == alert.request.mode)
-    };
-    let items: Vec<Value> = alerts
-        .iter()
-        .filter(is_seen)
-        .map(|alert| view::waiting(alert, caller.user.as_deref(), now))
-        .collect();
+    let mut items: Vec<Value> = Vec::with_capacity(alerts.len());
+    for alert in &alerts {
+        let is_seen = match caller.user.as_deref() {
+            Some(user) => {
+                user.space == alert.request.mode && scope::reaches(&app, &user.scope, alert).await?
+            }
+            None => true,
+        };
+        if is_seen {
+            items.push(view::waiting(alert, caller.user.as_deref(), now));
+        }
+    }
     Ok(Json(json!({"items": items, "next": next})))
 }

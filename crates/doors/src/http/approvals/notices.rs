@@ -58,7 +58,9 @@ pub(super) async fn tell_approvers(app: &App) -> Result<(), EngineError> {
                 let found = Approvers::of(&app.store, &alert.account).await;
                 known.insert(alert.account.clone(), found.map_err(|error| stored(&error))?);
             }
-            let approvers = known[&alert.account].for_alert(alert);
+            let approvers = known[&alert.account].for_alert(app, alert).await;
+            let approvers =
+                approvers.map_err(|problem| EngineError::Internal(problem.detail().to_owned()))?;
             let persons = alert
                 .approval
                 .as_deref()

@@ -228,7 +228,7 @@ async fn who_may_not_decide_is_refused_with_what_to_do() {
             "wrong-role",
             "beyond your groups",
         ),
-        ("of another group", limited(&["night"]), 403, "wrong-role", "beyond your groups"),
+        ("of another group", limited(&["night"]), 403, "out-of-scope", "is not within your groups"),
     ] {
         let refused = own.approve(&caller, &alert).await.unwrap_err();
         assert_eq!((refused.0, refused.1), (status, slug), "{what}: {}", refused.2);

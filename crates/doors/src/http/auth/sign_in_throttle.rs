@@ -111,15 +111,7 @@ impl SignInThrottle {
         let key = if is_known { self.hasher.hash_one((user, network_of(ip))) } else { name };
         state.make_room(now_ms);
         let network = state.network(ip);
-        let address = state.addresses.entry(network).or_default();
-        if address.is_over(now_ms) {
-            *address = AddressBudget { began_ms: now_ms, failed: 0, ..*address };
-        }
-        if address.failed >= ADDRESS_FAILURES {
-            let left_ms = ADDRESS_WINDOW_MS - now_ms.saturating_sub(address.began_ms);
-            return Err(Throttled::For(left_ms.div_ceil(1_000)));
-        }
-        let is_address_full = address.failed + address.running >= ADDRESS_FAILURES;
+        let is_address_full = state.check_address(network, now_ms)?;
         let attempts = state.user(key);
         match attempts.wrong.left_s(now_ms / 1_000) {
             0 if is_address_full || attempts.running >= USER_AT_ONCE => return Err(Throttled::Crowded),
@@ -127,21 +119,47 @@ impl SignInThrottle {
             left_s => return Err(Throttled::For(left_s)),
         }
         state.addresses.entry(network).or_default().running += 1;
-        let now_s = now_ms / 1_000;
-        Ok(SignInTurn { throttle: self.clone(), name, key, ip, network, now_s, is_over: false })
+        let user = Some(TurnOfUser { name, key });
+        Ok(SignInTurn { throttle: self.clone(), user, ip, network, now_s: now_ms / 1_000, is_over: false })
+    }
+
+    /// An attempt from this address of whoever it may be: a secret that names nobody until it was looked up.
+    pub(crate) fn take_address_turn(
+        self: &Arc<Self>,
+        ip: IpAddr,
+        now_ms: u64,
+    ) -> Result<SignInTurn, HttpProblem> {
+        let mut state = self.lock();
+        state.make_room(now_ms);
+        let network = state.network(ip);
+        match state.check_address(network, now_ms) {
+            Ok(false) => {}
+            Ok(true) | Err(Throttled::Crowded) => return Err(refusal(1)),
+            Err(Throttled::For(seconds)) => return Err(refusal(seconds)),
+        }
+        state.addresses.entry(network).or_default().running += 1;
+        Ok(SignInTurn {
+            throttle: self.clone(),
+            user: None,
+            ip,
+            network,
+            now_s: now_ms / 1_000,
+            is_over: false,
+        })
     }
 
     fn succeeded(&self, turn: &SignInTurn) {
         let mut state = self.lock();
         let address = state.addresses.entry(turn.network).or_default();
         address.running = address.running.saturating_sub(1);
-        let attempts = state.user(turn.key);
+        let Some(user) = turn.user else { return };
+        let attempts = state.user(user.key);
         attempts.running = attempts.running.saturating_sub(1);
         attempts.wrong = WrongCodes::default();
         if state.known.len() >= KEYS_MAX {
             state.known.clear();
         }
-        state.known.entry(turn.name).or_default().note(turn.ip);
+        state.known.entry(user.name).or_default().note(turn.ip);
     }
 
     fn failed(&self, turn: &SignInTurn) {
@@ -149,7 +167,8 @@ impl SignInThrottle {
         let address = state.addresses.entry(turn.network).or_default();
         address.running = address.running.saturating_sub(1);
         address.failed += 1;
-        let attempts = state.user(turn.key);
+        let Some(user) = turn.user else { return };
+        let attempts = state.user(user.key);
         attempts.running = attempts.running.saturating_sub(1);
         attempts.wrong = attempts.wrong.failed(turn.now_s);
     }
@@ -179,6 +198,20 @@ impl ThrottleState {
         }
     }
 
+    /// Whether those under way from an address could use up the failures that it has left in its minute; an
+    /// error where none is left.
+    fn check_address(&mut self, network: IpAddr, now_ms: u64) -> Result<bool, Throttled> {
+        let address = self.addresses.entry(network).or_default();
+        if address.is_over(now_ms) {
+            *address = AddressBudget { began_ms: now_ms, failed: 0, ..*address };
+        }
+        if address.failed >= ADDRESS_FAILURES {
+            let left_ms = ADDRESS_WINDOW_MS - now_ms.saturating_sub(address.began_ms);
+            return Err(Throttled::For(left_ms.div_ceil(1_000)));
+        }
+        Ok(address.failed + address.running >= ADDRESS_FAILURES)
+    }
+
     /// The entry of a user; without room that of all others.
     fn user(&mut self, key: u64) -> &mut UserAttempts {
         let has_room = self.users.len() < KEYS_MAX || self.users.contains_key(&key);
@@ -199,11 +232,17 @@ fn refusal(seconds: u64) -> HttpProblem {
     HttpProblem::new(ProblemKind::TooMany, detail).retry_after(seconds)
 }
 
+/// Whose attempt it is: the hash of the name, and the entry that it counts in.
+#[derive(Clone, Copy)]
+struct TurnOfUser {
+    name: u64,
+    key: u64,
+}
+
 /// An attempt that may be looked at.
 pub(crate) struct SignInTurn {
     throttle: Arc<SignInThrottle>,
-    name: u64,
-    key: u64,
+    user: Option<TurnOfUser>,
     ip: IpAddr,
     /// Whose budget has its place.
     network: IpAddr,
@@ -259,6 +298,22 @@ mod tests {
         let throttle = Arc::default();
         let looked_at = guesses(&throttle, 60, |now_ms| (now_ms.to_string(), 1));
         assert_eq!(looked_at, u64::from(ADDRESS_FAILURES));
+    }
+
+    #[test]
+    fn an_attempt_of_nobody_counts_in_its_address_and_a_right_one_does_not() {
+        let throttle: Arc<SignInThrottle> = Arc::default();
+        for _ in 0..1_000 {
+            throttle.take_address_turn(ip(1), 0).unwrap().succeeded();
+        }
+        for _ in 0..ADDRESS_FAILURES {
+            drop(throttle.take_address_turn(ip(1), 0).unwrap());
+        }
+        assert!(throttle.take_address_turn(ip(1), 59_999).is_err());
+        assert_eq!(throttle.begin("ann", ip(1), 59_999).err(), Some(Throttled::For(1)));
+        assert!(throttle.take_address_turn(ip(2), 59_999).is_ok(), "others are not punished");
+        assert!(throttle.take_address_turn(ip(1), 60_000).is_ok());
+        assert!(throttle.lock().users.is_empty() && throttle.lock().known.is_empty());
     }
 
     #[test]

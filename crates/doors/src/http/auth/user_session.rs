@@ -10,7 +10,7 @@ use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::routes::Operation;
 use crate::http::users::record::{self, StoredUser};
 use crate::live_tokens::session_key;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderValue};
 use records::{Mode, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -184,7 +184,7 @@ pub(crate) async fn caller(app: &App, headers: &HeaderMap, row: &Operation) -> H
         ));
     }
     if row.method != "GET" {
-        check_write(headers, &session.token)?;
+        check_write(headers, &session.token, &app.auth.sign_in.base)?;
     }
     let (account, id) = (session.stored.account.clone(), session.stored.user.clone());
     let user = record::find(&app.store, &account, &id).await?.filter(|user| user.record.is_active);
@@ -240,9 +240,10 @@ async fn touch(app: &App, session: &mut UserSession) -> HttpResult<()> {
 }
 
 /// The proof that a request which writes was made by a page of ours: not by another site (the browser says
-/// from where, and a form of another site cannot set the header), nor by a form.
-pub(crate) fn check_write(headers: &HeaderMap, token: &SessionToken) -> HttpResult<()> {
-    check_origin(headers)?;
+/// from where, and a form of another site cannot set the header), nor by a form. `base` is where people reach
+/// this server.
+pub(crate) fn check_write(headers: &HeaderMap, token: &SessionToken, base: &str) -> HttpResult<()> {
+    check_origin(headers, base)?;
     let given = headers.get(CSRF).and_then(|value| value.to_str().ok());
     let refused = match given {
         Some(given) if token.is_csrf(given) => return Ok(()),
@@ -254,20 +255,45 @@ pub(crate) fn check_write(headers: &HeaderMap, token: &SessionToken) -> HttpResu
 }
 
 /// A request of another site, or one that a form could have made, is refused.
-pub(crate) fn check_origin(headers: &HeaderMap) -> HttpResult<()> {
-    if let Some(site) = headers.get(FETCH_SITE)
-        && site.as_bytes() != b"same-origin"
-    {
-        let reason = "is not same-origin: only pages of this server may do this";
-        return Err(HttpProblem::field(ProblemKind::CrossSite, "Sec-Fetch-Site", reason));
+pub(crate) fn check_origin(headers: &HeaderMap, base: &str) -> HttpResult<()> {
+    let refused =
+        |header: &str, reason: String| Err(HttpProblem::field(ProblemKind::CrossSite, header, reason));
+    match headers.get(FETCH_SITE) {
+        Some(site) if site.as_bytes() == b"same-origin" => {}
+        Some(_) => {
+            let reason = "is not same-origin: only pages of this server may do this";
+            return refused("Sec-Fetch-Site", reason.to_owned());
+        }
+        // Browsers that do not say that say the origin alone.
+        None if !is_own_origin(headers, base) => {
+            let reason = "is not this server: only its pages may do this; [http] public_url says where people reach it";
+            return refused("Origin", reason.to_owned());
+        }
+        None => {}
     }
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if FORM_TYPES.contains(&essence.as_str()) {
         let reason = format!("is {essence}, which a form of any site can send; send application/json");
-        return Err(HttpProblem::field(ProblemKind::CrossSite, "Content-Type", reason));
+        return refused("Content-Type", reason);
     }
     Ok(())
+}
+
+/// Whether the page that made a request is of this server, as far as the request names its origin: of the
+/// host that was asked, or of the public address, which a proxy may write otherwise into Host.
+fn is_own_origin(headers: &HeaderMap, base: &str) -> bool {
+    let Some(origin) = headers.get(ORIGIN) else { return true };
+    // `null` is nobody's.
+    let Some((scheme, authority)) = origin.to_str().ok().and_then(|origin| origin.split_once("://")) else {
+        return false;
+    };
+    let (base_scheme, rest) = base.split_once("://").unwrap_or_default();
+    let public = rest.split('/').next().unwrap_or_default();
+    let is_host = |host: &HeaderValue| host.as_bytes().eq_ignore_ascii_case(authority.as_bytes());
+    let is_asked = headers.get(HOST).is_some_and(is_host) || public.eq_ignore_ascii_case(authority);
+    // A page without TLS may be anybody's, also under our name.
+    is_asked && (scheme.eq_ignore_ascii_case("https") || base_scheme != "https")
 }
 
 /// The space that a request names; one that concerns alerts has to name it.
@@ -352,8 +378,32 @@ mod tests {
             (vec![("x-campanile-csrf", &own), ("content-type", "text/plain; charset=utf-8")], false),
             (vec![("x-campanile-csrf", &own), ("content-type", "multipart/form-data")], false),
         ] {
-            assert_eq!(check_write(&headers(&pairs), &token).is_ok(), is_right, "{pairs:?}");
+            let checked = check_write(&headers(&pairs), &token, "https://alerts.example");
+            assert_eq!(checked.is_ok(), is_right, "{pairs:?}");
         }
+    }
+
+    #[test]
+    fn an_origin_is_that_of_the_host_that_was_asked_or_of_the_public_address() {
+        for (base, host, origin, is_own) in [
+            ("https://alerts.example", "alerts.example", "https://alerts.example", true),
+            ("https://alerts.example/", "inner:8080", "https://alerts.example", true),
+            ("https://alerts.example", "alerts.example", "http://alerts.example", false),
+            ("https://alerts.example", "alerts.example", "https://evil.example", false),
+            ("https://alerts.example", "alerts.example", "https://alerts.example.evil.example", false),
+            ("https://alerts.example", "alerts.example", "https://alerts.example:8443", false),
+            ("https://alerts.example", "alerts.example", "null", false),
+            ("http://localhost:8080", "127.0.0.1:8080", "http://127.0.0.1:8080", true),
+            ("http://localhost:8080", "localhost:8080", "http://LOCALHOST:8080", true),
+            ("http://localhost:8080", "alerts.example", "https://alerts.example", true),
+            ("http://localhost:8080", "localhost:8080", "http://localhost:9090", false),
+        ] {
+            let said = headers(&[("host", host), ("origin", origin)]);
+            assert_eq!(check_origin(&said, base).is_ok(), is_own, "{base} {host} {origin}");
+        }
+        // Where the browser says more, that counts.
+        let more = [("host", "inner"), ("origin", "https://a.example"), ("sec-fetch-site", "same-origin")];
+        assert!(check_origin(&headers(&more), "http://localhost:8080").is_ok());
     }
 
     #[test]

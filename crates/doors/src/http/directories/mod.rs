@@ -11,14 +11,13 @@ mod tests;
 use crate::http::account_places::AccountPlaces;
 use crate::http::app::App;
 use crate::http::auth::Caller;
-use crate::http::imports::job::{Actor, ImportJob};
+use crate::http::imports::job::{Actor, ImportJob, ImportState};
 use crate::http::imports::run::{FileFacts, ImportRun, NewImport};
 use crate::http::imports::{accepted, commit};
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::recipients::stream::IMPORTS_MAX;
 use crate::http::request::query::{Captured, Query};
 use crate::http::request::time_text::rfc3339;
-use crate::http::scim::provisioned_users::{ProvisionedUsers, UserDocuments};
 use arc_swap::ArcSwap;
 use axum::extract::State;
 use axum::http::Uri;
@@ -80,6 +79,8 @@ pub struct DirectorySettings {
     pub removes_absent: bool,
     /// A run that would take away more of its people, in percent, is not committed by itself.
     pub gone_percent_max: u8,
+    /// One that would change more of them is not either.
+    pub changed_percent_max: u8,
 }
 
 /// Directories of the config, in the order of the file.
@@ -92,8 +93,6 @@ pub(crate) struct DirectoryState {
     /// Requests at once that look through everybody.
     pub scans: Arc<AccountPlaces>,
     pub sources: Arc<ArcSwap<Directories>>,
-    /// Users who sign in, as SCIM provisions them.
-    pub users: Arc<dyn ProvisionedUsers>,
     /// Held while a resource is provisioned.
     pub provisioning: Mutex<()>,
 }
@@ -102,13 +101,7 @@ impl DirectoryState {
     pub(crate) fn new(sources: Arc<ArcSwap<Directories>>) -> DirectoryState {
         let places = AccountPlaces::new("imports", IMPORTS_MAX);
         let scans = AccountPlaces::new("searches of everybody", SCANS_MAX);
-        DirectoryState {
-            places,
-            scans,
-            sources,
-            users: Arc::new(UserDocuments),
-            provisioning: Mutex::default(),
-        }
+        DirectoryState { places, scans, sources, provisioning: Mutex::default() }
     }
 
     fn of(&self, account: &str) -> Vec<Arc<dyn DirectorySource>> {
@@ -122,6 +115,9 @@ impl DirectoryState {
 struct LastRun {
     import: String,
     at: Timestamp,
+    /// The time of a schedule that it was for.
+    #[serde(default)]
+    key: Option<String>,
 }
 
 pub(crate) fn routes() -> Router<App> {
@@ -142,6 +138,7 @@ async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> HttpResult<Js
             "dry_run": settings.dry_run,
             "remove": if settings.removes_absent { "absent" } else { "never" },
             "gone_percent_max": settings.gone_percent_max,
+            "changed_percent_max": settings.changed_percent_max,
             "last": last.as_ref().map(|last| json!({"import": last.import, "at": rfc3339(last.at)})),
             "next": next.map(rfc3339),
         }));
@@ -167,13 +164,10 @@ async fn act(
     };
     let query = Query::read(&uri, &["dry_run"])?;
     let dry_run = query.word("dry_run", &[("true", true), ("false", false)])?;
-    let source =
-        app.uploads.directory.of(caller.account()).into_iter().find(|one| one.settings().name == name);
-    let missing = || HttpProblem::new(ProblemKind::NotFound, "no such directory in the configuration");
-    let source = source.ok_or_else(missing)?;
+    let source = named(&app, caller.account(), name).ok_or_else(missing)?;
     let detail = if dry_run { "dry run" } else { "commit" };
     let act = app.act(&caller, "directory.run", name, detail);
-    let run = app.noted(act, begin(&app, &source, Actor::of(&caller))).await?;
+    let run = app.noted(act, begin(&app, &source, Actor::of(&caller), None)).await?;
     let (job, version) = run.job();
     let answer = accepted(&job.view(&app, caller.account()).await?, run.id(), version);
     let by = Actor::of(&caller);
@@ -181,7 +175,42 @@ async fn act(
     Ok(answer)
 }
 
-async fn begin(app: &App, source: &Arc<dyn DirectorySource>, by: Actor) -> HttpResult<ImportRun> {
+/// The directory of an account with this name.
+pub(crate) fn named(app: &App, account: &str, name: &str) -> Option<Arc<dyn DirectorySource>> {
+    app.uploads.directory.of(account).into_iter().find(|one| one.settings().name == name)
+}
+
+fn missing() -> HttpProblem {
+    HttpProblem::new(ProblemKind::NotFound, "no such directory in the configuration")
+}
+
+/// Begins the run that a schedule has at a time, in the name of its author; the import's id. Under one key it
+/// is begun once, and again only if its process ended while it worked at it, or it failed.
+pub(crate) async fn run_once(app: &App, caller: &Caller, name: &str, key: &str) -> HttpResult<String> {
+    let source = named(app, caller.account(), name).ok_or_else(missing)?;
+    let settings = source.settings();
+    let last = last_run(app, settings).await?.filter(|last| last.key.as_deref() == Some(key));
+    if let Some(last) = last {
+        let (job, _) = crate::http::imports::job::find(app, &settings.account, &last.import).await?;
+        if job.state != ImportState::Failed {
+            return Ok(last.import);
+        }
+    }
+    let by = Actor::of(caller);
+    let act = app.act(caller, "directory.run", name, key);
+    let run = app.noted(act, begin(app, &source, by.clone(), Some(key))).await?;
+    let id = run.id().to_owned();
+    let (app, dry_run) = (app.clone(), settings.dry_run);
+    tokio::spawn(async move { finish(&app, &source, (run, dry_run), by).await });
+    Ok(id)
+}
+
+async fn begin(
+    app: &App,
+    source: &Arc<dyn DirectorySource>,
+    by: Actor,
+    key: Option<&str>,
+) -> HttpResult<ImportRun> {
     let settings = source.settings();
     let place = app.uploads.directory.places.take(&settings.account)?;
     let absent = settings
@@ -195,11 +224,11 @@ async fn begin(app: &App, source: &Arc<dyn DirectorySource>, by: Actor) -> HttpR
         absent,
     };
     let run = ImportRun::begin(app, new, place).await?;
-    note_run(app, settings, run.id()).await?;
+    note_run(app, settings, (run.id(), key)).await?;
     Ok(run)
 }
 
-/// Reads the directory, compares, and commits if it was asked to and no more go than may.
+/// Reads the directory, compares, and commits if it was asked to and no more go or change than may.
 async fn finish(
     app: &App,
     source: &Arc<dyn DirectorySource>,
@@ -227,7 +256,7 @@ async fn finish(
 
 async fn commit_checked(app: &App, settings: &DirectorySettings, id: &str, by: Actor) -> HttpResult<()> {
     let (mut job, version) = crate::http::imports::job::find(app, &settings.account, id).await?;
-    if let Some(reason) = too_many_gone(&job, settings.gone_percent_max) {
+    if let Some(reason) = too_much(&job, settings) {
         job.file.notes.push(FieldError { field: "directory".to_owned(), reason: reason.clone() });
         job.put(app, &settings.account, Expected::Version(version)).await?;
         return Err(HttpProblem::new(ProblemKind::WrongState, reason));
@@ -247,16 +276,19 @@ async fn commit_checked(app: &App, settings: &DirectorySettings, id: &str, by: A
 }
 
 /// Why a run is not committed by itself.
-fn too_many_gone(job: &ImportJob, percent_max: u8) -> Option<String> {
+fn too_much(job: &ImportJob, settings: &DirectorySettings) -> Option<String> {
     let counts = job.counts.unwrap_or_default();
     let there = counts.changed + counts.unchanged + counts.gone;
-    let is_over = counts.gone * 100 > there * u64::from(percent_max);
-    is_over.then(|| {
-        format!(
-            "{} of {there} people would go, more than {percent_max} %: look at the directory, then commit or discard the import",
-            counts.gone
-        )
-    })
+    let of = |count: u64, what: &str, percent_max: u8| {
+        let is_over = count * 100 > there * u64::from(percent_max);
+        is_over.then(|| {
+            format!(
+                "{count} of {there} people would {what}, more than {percent_max} %: look at the directory, then commit or discard the import"
+            )
+        })
+    };
+    of(counts.gone, "go", settings.gone_percent_max)
+        .or_else(|| of(counts.changed, "change", settings.changed_percent_max))
 }
 
 async fn read(app: &App, source: &Arc<dyn DirectorySource>, run: &mut ImportRun) -> Result<(), String> {
@@ -333,7 +365,7 @@ async fn run_if_due(app: &App, source: &Arc<dyn DirectorySource>) -> HttpResult<
         return Ok(());
     }
     let by = Actor { id: format!("directory:{}", settings.name), name: String::new() };
-    let run = begin(app, source, by.clone()).await?;
+    let run = begin(app, source, by.clone(), None).await?;
     let (app, source, dry_run) = (app.clone(), source.clone(), settings.dry_run);
     tokio::spawn(async move { finish(&app, &source, (run, dry_run), by).await });
     Ok(())
@@ -355,8 +387,12 @@ async fn last_run(app: &App, settings: &DirectorySettings) -> HttpResult<Option<
     Ok(document.and_then(|document| serde_json::from_str(&document.body).ok()))
 }
 
-async fn note_run(app: &App, settings: &DirectorySettings, import: &str) -> HttpResult<()> {
-    let body = json!({"import": import, "at": app.now()}).to_string();
+async fn note_run(
+    app: &App,
+    settings: &DirectorySettings,
+    (import, key): (&str, Option<&str>),
+) -> HttpResult<()> {
+    let body = json!({"import": import, "at": app.now(), "key": key}).to_string();
     let document = NewDocument { id: run_document(settings), lookup: None, due: None, body };
     let (account, now) = (&settings.account, app.now());
     app.store.put_document(account, DocumentKind::ImportPart, document, Expected::Any, now).await?;

@@ -67,6 +67,24 @@ async fn a_run_that_would_take_away_too_many_waits_for_a_person() {
 }
 
 #[tokio::test]
+async fn a_run_that_would_change_too_many_waits_for_a_person() {
+    let server = TestServer::open().await;
+    let directory = server.with_directory("hr");
+    *directory.rows.lock().unwrap() = Ok(people(10));
+    let job = run(&server, "?dry_run=false").await;
+    until_committed(&server, &job["id"]).await;
+    let renamed = (0..10).map(|n| json!({"id": format!("dir-{n}"), "name": format!("Person {}", n.max(6))}));
+    *directory.rows.lock().unwrap() = Ok(renamed.collect());
+    let job = run(&server, "?dry_run=false").await;
+    let job = until_committed(&server, &job["id"]).await;
+    assert_eq!((&job["state"], &job["counts"]["changed"]), (&json!("ready"), &json!(6)), "{job}");
+    let reason = job["notes"][0]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("6 of 10 people would change, more than 50 %"), "{reason}");
+    assert_eq!(server.get("/api/v1/recipients/dir-0").await.1["name"], "Person 0");
+    server.close().await;
+}
+
+#[tokio::test]
 async fn a_directory_that_cannot_be_read_changes_nothing() {
     let server = TestServer::open().await;
     let directory = server.with_directory("hr");

@@ -316,6 +316,11 @@ async fn undo(
     by: Actor,
 ) -> HttpResult<(ImportJob, u64)> {
     check_state(&job, ImportState::Committed, "only one that was committed can be undone")?;
+    let until = job.decision.as_ref().and_then(|decision| decision.undo_until);
+    if until.is_none_or(|until| until <= app.now()) {
+        let detail = "the 24 hours in which the import could be undone are over: import what is to be there";
+        return Err(HttpProblem::new(ProblemKind::WrongState, detail));
+    }
     let decision = Some(Decision { by, at: app.now(), undo_until: None });
     let job = ImportJob { state: ImportState::Undone, decision, ..job };
     step(app, account, (job, version), ImportStep::Undo).await

@@ -144,3 +144,21 @@ async fn what_nobody_decides_is_discarded_and_old_jobs_go() {
     assert_eq!(name_of(&server, "bo").await, "Bo");
     server.close().await;
 }
+
+#[tokio::test]
+async fn an_import_is_undone_within_its_day_and_not_a_microsecond_later() {
+    let server = TestServer::open().await;
+    for (passed_us, status) in [(86_400_000_000 - 1, 200), (86_400_000_000, 409)] {
+        let id = server.import_job(&server.admin, "id,name\nann,Ann\n").await;
+        assert_eq!(act(&server, &id, "commit").await.0, 200);
+        server.clock.fetch_add(passed_us, Ordering::Relaxed);
+        let (found, undone) = act(&server, &id, "undo").await;
+        assert_eq!(found.as_u16(), status, "{undone}");
+        if status == 409 {
+            assert_eq!(slug(&undone), "wrong-state");
+            assert!(undone["detail"].as_str().unwrap().contains("24 hours"), "{undone}");
+            assert_eq!(name_of(&server, "ann").await, "Ann");
+        }
+    }
+    server.close().await;
+}

@@ -1,23 +1,25 @@
 //! Signing in at a provider of OpenID Connect: authorization code flow with PKCE.
 //!
 //! `GET /auth/oidc/start` · `GET /auth/oidc/callback`. What ties the way back to the browser is in a cookie of
-//! its own, ten minutes long, `SameSite=Lax`, for the provider leads here from another site. Roles follow
-//! from a claim at each sign-in, groups and spaces are an administrator's.
+//! its own ([`attempts`]), ten minutes long, `SameSite=Lax`, for the provider leads here from another site.
+//! Roles follow from a claim at each sign-in, groups and spaces are an administrator's.
 
+pub(crate) mod attempts;
 pub(crate) mod provider;
+mod provider_calls;
 #[cfg(test)]
 mod tests;
 
 use self::provider::misled;
+use crate::guessing::Attempt;
 use crate::http::app::App;
 use crate::http::auth::password_hasher::fill_random;
-use crate::http::auth::sessions::cookie;
 use crate::http::auth::signed_in::UserScope;
 use crate::http::auth::user_session::{self, seconds};
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::session;
 use crate::http::users::body::{NAME_CHARS_MAX, UserBody};
-use crate::http::users::record::{self, StoredUser, UserProfile};
+use crate::http::users::record::{self, StoredUser, UserCredentials, UserProfile};
 use crate::http::users::sign_in_state::OidcSettings;
 use crate::http::users::{client_of, new_user};
 use axum::Router;
@@ -33,12 +35,13 @@ use ring::digest::{SHA256, digest};
 use serde_json::json;
 use sign_in::oidc::authorization::{AuthorizationWish, RANDOM_OCTETS, SignInAttempt};
 use sign_in::oidc::claims::{self, OidcUser};
-use sign_in::oidc::{ATTEMPT_S, OidcClient, callback};
+use sign_in::oidc::{OidcClient, callback};
 use std::net::IpAddr;
+use std::time::Instant;
 use store::Act;
 
-/// The cookie of one attempt.
-const ATTEMPT_COOKIE: &str = "campanile_oidc";
+/// The door, as the log, the metric and the audit trail name it.
+const DOOR: &str = "oidc";
 const CALLBACK: &str = "/auth/oidc/callback";
 /// Octets of the hash that a user's id is made of.
 const ID_OCTETS: usize = 15;
@@ -65,16 +68,6 @@ fn client(app: &App, settings: &OidcSettings) -> OidcClient {
     }
 }
 
-/// The cookie of an attempt; without one, what removes it.
-fn attempt_cookie(app: &App, attempt: Option<&SignInAttempt>) -> HttpResult<HeaderValue> {
-    let (value, age) = attempt.map_or((String::new(), 0), |attempt| (attempt.text(), ATTEMPT_S));
-    let secure = if app.auth.secure_cookies { "; Secure" } else { "" };
-    let text =
-        format!("{ATTEMPT_COOKIE}={value}; Path=/auth/oidc; Max-Age={age}; HttpOnly; SameSite=Lax{secure}");
-    HeaderValue::from_str(&text)
-        .map_err(|_| HttpProblem::new(ProblemKind::Internal, "the cookie cannot be written"))
-}
-
 fn away(to: &str, cookies: Vec<HeaderValue>) -> Response {
     let mut response = (StatusCode::SEE_OTHER, [(LOCATION, to)]).into_response();
     cookies.into_iter().for_each(|cookie| _ = response.headers_mut().append(SET_COOKIE, cookie));
@@ -90,12 +83,12 @@ async fn start(State(app): State<App>) -> HttpResult<Response> {
     let scopes: Vec<&str> = settings.scopes.iter().map(String::as_str).collect();
     let wish = AuthorizationWish { scopes: &scopes, ..AuthorizationWish::default() };
     let url = attempt.url(&provider, &client(&app, &settings), wish).map_err(|why| misled(&why))?;
-    Ok(away(&url, vec![attempt_cookie(&app, Some(&attempt))?]))
+    Ok(away(&url, vec![attempts::begun(&app, &settings.issuer, &attempt)?]))
 }
 
 async fn back(State(app): State<App>, request: Request) -> Response {
-    let attempt_over = attempt_cookie(&app, None);
-    let mut response = match signed_in(&app, request).await {
+    let attempt_over = attempts::over(&app);
+    let mut response = match guarded(&app, request).await {
         Ok(response) => response,
         Err(problem) => problem.into_response(),
     };
@@ -106,22 +99,41 @@ async fn back(State(app): State<App>, request: Request) -> Response {
     response
 }
 
-async fn signed_in(app: &App, request: Request) -> HttpResult<Response> {
-    let settings = settings(app)?;
-    let (client_address, headers) = (client_of(&request), request.headers());
-    let attempt = cookie(headers, ATTEMPT_COOKIE).and_then(|text| SignInAttempt::read(&text));
-    let attempt = attempt.ok_or_else(|| {
-        let detail = "this browser did not begin the sign-in, or too long ago; begin again";
-        HttpProblem::new(ProblemKind::SignInFailed, detail)
-    })?;
+/// The way back within the failures that an address has.
+async fn guarded(app: &App, request: Request) -> HttpResult<Response> {
+    let (settings, client) = (settings(app)?, client_of(&request));
+    let guessing = &app.auth.guessing;
+    let turn = app.auth.sign_in.throttle.take_address_turn(client, app.now_ms());
+    let turn = turn.inspect_err(|_| guessing.failures().count(DOOR, client))?;
+    let outcome = signed_in(app, &settings, request, client).await;
+    match &outcome {
+        Ok(_) => turn.succeeded(),
+        // The provider failed, or this server: nobody guessed.
+        Err(problem) if problem.status().is_server_error() => turn.succeeded(),
+        Err(_) => {
+            let attempt = Attempt { door: DOOR, name: b"", ip: client, is_known: false };
+            guessing.note_failed(attempt, Instant::now());
+        }
+    }
+    outcome
+}
+
+async fn signed_in(
+    app: &App,
+    settings: &OidcSettings,
+    request: Request,
+    client_address: IpAddr,
+) -> HttpResult<Response> {
+    let headers = request.headers();
+    let attempt = attempts::take(app, &settings.issuer, headers)?;
     let providers = &app.auth.sign_in.providers;
     let provider = providers.provider(&settings.issuer).await?;
     let query = request.uri().query().unwrap_or_default();
     let code = callback::read(query, &attempt, &provider).map_err(|why| misled(&why))?;
-    let own = client(app, &settings);
+    let own = client(app, settings);
     let claims = providers.claims(&own, (&settings.issuer, &code), &attempt, seconds(app.now())).await?;
     let named = claims::user(&claims, &settings.claim);
-    let user = user_of(app, &settings, &named, client_address).await?;
+    let user = user_of(app, settings, &named, client_address).await?;
     let session = session::begin(app, (headers, client_address), &user, false).await?;
     Ok(away("/", vec![user_session::set_cookie(app, Some(&session))?]))
 }
@@ -133,6 +145,10 @@ async fn user_of(
     named: &OidcUser,
     client: IpAddr,
 ) -> HttpResult<StoredUser> {
+    let (account, id) = (settings.account.as_str(), id_of(&settings.issuer, &named.subject));
+    if let Some(user) = provisioned(app, (account, &id), named, client).await? {
+        return if user.record.is_active { Ok(user) } else { Err(disabled()) };
+    }
     let roles = roles(settings, named);
     if roles.is_empty() {
         let detail = format!(
@@ -141,12 +157,11 @@ async fn user_of(
         );
         return Err(HttpProblem::new(ProblemKind::WrongRole, detail));
     }
-    let (account, id) = (settings.account.as_str(), id_of(&settings.issuer, &named.subject));
     let Some(known) = record::find(&app.store, account, &id).await? else {
         return added(app, settings, (named, roles, id), client).await;
     };
     if !known.record.is_active {
-        return Err(HttpProblem::new(ProblemKind::SignInFailed, "the user is disabled here"));
+        return Err(disabled());
     }
     if known.record.roles == roles {
         return Ok(known);
@@ -162,6 +177,47 @@ async fn user_of(
     let (user, ()) = app.noted(act, changing).await?;
     user_session::end_all(app, (account, &id), None).await?;
     Ok(user)
+}
+
+fn disabled() -> HttpProblem {
+    HttpProblem::new(ProblemKind::SignInFailed, "the user is disabled here")
+}
+
+/// The user whom SCIM made for this subject, with the roles that SCIM gave. The first sign-in ties them, by a
+/// name that is the address which the provider saw to; from then on the subject counts as well.
+async fn provisioned(
+    app: &App,
+    (account, id): (&str, &str),
+    named: &OidcUser,
+    client: IpAddr,
+) -> HttpResult<Option<StoredUser>> {
+    let Some(mail) = named.mail.as_deref().filter(|_| named.is_mail_verified) else { return Ok(None) };
+    let Some(known) = record::find_by_name(&app.store, account, mail).await? else { return Ok(None) };
+    let credentials = &known.record.credentials;
+    let is_free = |of: &UserCredentials| of.is_of_provider && of.subject.is_none() && !of.is_usable();
+    // A user whom the first sign-in made has the subject as its id, and the roles of the claim.
+    if known.id != id && credentials.subject.as_deref() == Some(id) {
+        return Ok(Some(known));
+    }
+    if !is_free(credentials) {
+        return Ok(None);
+    }
+    if !known.record.is_active {
+        return Ok(Some(known));
+    }
+    let detail = json!({"subject": named.subject}).to_string();
+    let act = act(app, account, (&known.id, &known.record.profile.name), client);
+    let act = Act { verb: "user.tie".to_owned(), detail, ..act };
+    let tying = record::change(app, (account, &known.id), |user| {
+        let credentials = &mut user.record.credentials;
+        if is_free(credentials) {
+            credentials.subject = Some(id.to_owned());
+            user.record.revision += 1;
+        }
+        Ok(())
+    });
+    let (user, ()) = app.noted(act, tying).await?;
+    Ok(Some(user).filter(|user| user.record.credentials.subject.as_deref() == Some(id)))
 }
 
 /// The roles of all values of the claim, each once.
@@ -213,6 +269,7 @@ async fn added(
     let body = UserBody::read(crate::http::request::json::tree_of(&body.to_json())?)?;
     let mut user = new_user(&settings.account, id, body, app.now());
     user.record.credentials.is_of_provider = true;
+    user.record.credentials.subject = Some(user.id.clone());
     for number in 1..=NAMES_TRIED {
         if number > 1 {
             user.record.profile.name = format!("{wanted} {number}");

@@ -6,7 +6,7 @@ use crate::http::problem::HttpResult;
 use crate::http::recipients::ERASED;
 use axum::http::StatusCode;
 use channels::languages;
-use engine::{CodeResult, JoinResult, PageView, Privacy, RefusedDevice};
+use engine::{CodeResult, JoinResult, PageAct, PageView, Privacy, RefusedDevice};
 use records::{ChannelNumber, Device, Preference, QuietHours, Recipient};
 use store::Act;
 
@@ -61,10 +61,8 @@ pub(super) async fn done<'f>(
         "join" => Ok(joined(visit.own().join(field("group")).await?, "joined")),
         "leave" => Ok(joined(visit.own().leave(field("group")).await?, "left")),
         "subscribe" => subscribe(visit, field("subscription")).await,
-        "unsubscribe" => {
-            let is_done = visit.own().unsubscribe(field("subscription")).await?;
-            Ok(Done("unsubscribed").or_changed(is_done))
-        }
+        "unsubscribe" => unsubscribe(visit, field("subscription")).await,
+        "word" => word(visit, field("word")).await,
         "export" => export(visit).await,
         "erase" if field("confirm") == "yes" => erase(visit).await,
         "erase" => Ok(ActResult::wrong(Fault::at("fault.erase", "erase"))),
@@ -202,6 +200,10 @@ async fn quiet(visit: &PageVisit<'_>, from: &str, to: &str) -> HttpResult<ActRes
             Err(_) => return Ok(ActResult::wrong(Fault::at("fault.quiet", "quiet"))),
         },
     };
+    keep_quiet(visit, span).await
+}
+
+async fn keep_quiet(visit: &PageVisit<'_>, span: Option<QuietHours>) -> HttpResult<ActResult> {
     let detail = span.map_or_else(|| "off".to_owned(), |span| span.to_string());
     let edit = |person: &mut Recipient| {
         person.quiet_hours = span;
@@ -231,6 +233,24 @@ async fn subscribe(visit: &PageVisit<'_>, wanted: &str) -> HttpResult<ActResult>
         return Ok(Done("subscribed"));
     }
     Ok(ActResult::wrong(Fault::at("fault.subscription", "subscribe").typed(wanted)))
+}
+
+async fn unsubscribe(visit: &PageVisit<'_>, wanted: &str) -> HttpResult<ActResult> {
+    let is_done = visit.own().unsubscribe(wanted).await?;
+    Ok(Done("unsubscribed").or_changed(is_done))
+}
+
+/// Does what a mail asked for.
+async fn word(visit: &PageVisit<'_>, words: &str) -> HttpResult<ActResult> {
+    match visit.own().act_of(words).await? {
+        Some(PageAct::Join(group)) => Ok(joined(visit.own().join(&group).await?, "joined")),
+        Some(PageAct::Leave(group)) => Ok(joined(visit.own().leave(&group).await?, "left")),
+        Some(PageAct::Subscribe(wanted)) => subscribe(visit, &wanted).await,
+        Some(PageAct::Unsubscribe(wanted)) => unsubscribe(visit, &wanted).await,
+        Some(PageAct::Language(tag)) => language(visit, &tag).await,
+        Some(PageAct::Quiet(span)) => keep_quiet(visit, span).await,
+        None => Ok(ActResult::changed()),
+    }
 }
 
 async fn export(visit: &PageVisit<'_>) -> HttpResult<ActResult> {

@@ -15,8 +15,8 @@ use self::acts::ActResult;
 use self::token::PageToken;
 use self::view::POLICY;
 use self::words::PageWords;
-use crate::http::answer_page::form;
 use crate::http::answer_page::links::same;
+use crate::http::answer_page::{form, form_pairs};
 use crate::http::app::App;
 use crate::http::auth::RequestOrigin;
 use crate::http::forward;
@@ -34,10 +34,12 @@ use axum::routing::get;
 use engine::{EngineError, OwnPage, PageView};
 use records::{Account, Timestamp};
 use std::net::IpAddr;
-use view::Fault;
+use view::{Fault, Notice};
 
 /// Links of other processes may be from so far in the future, by their clocks.
 const AHEAD_S: i64 = 300;
+/// Octets of what a mail asked for.
+const WORD_OCTETS_MAX: usize = 1_024;
 const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
 
 pub(crate) fn routes() -> Router<App> {
@@ -89,9 +91,11 @@ async fn show(
             return Ok(wrong_link(&accepted));
         };
         let view = visit.own().view().await?;
+        let word = mailed_word(&visit, &uri).await?;
+        let notice = Notice { done: asked(&uri, "done"), word: &word, fault: None };
         let rendered = match asked(&uri, "step") {
             "erase" => view::erase_page(&visit, &view, None),
-            _ => view::page(&visit, &view, asked(&uri, "done"), None),
+            _ => view::page(&visit, &view, &notice),
         };
         Ok(html(StatusCode::OK, rendered))
     };
@@ -132,7 +136,7 @@ async fn acted(visit: &PageVisit<'_>, fields: &[(String, String)]) -> HttpResult
             let view = visit.own().view().await?;
             let rendered = match is_erasing {
                 true => view::erase_page(visit, &view, Some(&fault)),
-                false => view::page(visit, &view, "", Some(&fault)),
+                false => view::page(visit, &view, &Notice { fault: Some(&fault), ..Notice::default() }),
             };
             html(status, rendered)
         }
@@ -175,6 +179,14 @@ fn client(app: &App, request: &Request) -> IpAddr {
     let passed_on = forward::vouched(app, request.headers()).ok().flatten();
     let client = passed_on.and_then(|visitor| visitor.from);
     client.unwrap_or_else(|| RequestOrigin::of(request.extensions()).client)
+}
+
+/// What a mail asked for, by the link in its reply; empty where a page cannot do it.
+async fn mailed_word(visit: &PageVisit<'_>, uri: &Uri) -> HttpResult<String> {
+    let pairs = form_pairs(uri.query().unwrap_or_default().as_bytes()).unwrap_or_default();
+    let found = pairs.into_iter().find(|(name, _)| name == "word").map(|(_, word)| word);
+    let Some(word) = found.filter(|word| word.len() <= WORD_OCTETS_MAX) else { return Ok(String::new()) };
+    Ok(if visit.own().act_of(&word).await?.is_some() { word } else { String::new() })
 }
 
 /// A word of the query.

@@ -355,6 +355,46 @@ async fn no_code_goes_where_stop_was_said() {
 }
 
 #[tokio::test]
+async fn what_a_mail_asked_for_is_shown_and_done_once_it_is_confirmed() {
+    let server = TestServer::open().await;
+    server.people().await;
+    let group = json!({"id": "g1", "name": "Harbour", "join": "open"});
+    assert_eq!(server.post("/api/v1/groups", group).await.0, 201);
+    let visitor = Visitor::at(&server, OWN, "ann");
+    for (query, shown) in [
+        ("?word=JOIN+harbour", true),
+        ("?word=LANG%20fr", true),
+        ("?word=JOIN+nothing", false),
+        ("?word=JOIN", false),
+        ("?word=STATUS", false),
+        ("?word=SEND+evac+471147", false),
+        ("?word=%3Cb%3E", false),
+        ("?word=%FF", false),
+        ("", false),
+    ] {
+        let (status, page) = visitor.look(query).await;
+        assert_eq!((status, page.contains("Yes, do it")), (200, shown), "{query}: {page}");
+    }
+    assert!(!person(&server, "ann").await.groups.contains(&"g1".to_owned()), "to look does nothing");
+    for (word, done) in [
+        ("JOIN harbour", "joined"),
+        ("QUIET 22-7", "quiet"),
+        ("QUIET off", "quiet"),
+        ("SUBSCRIBE flood", "subscribed"),
+        ("UNSUBSCRIBE flood", "unsubscribed"),
+        ("LANG en", "language"),
+    ] {
+        visitor.does("word", &[("word", word)], done).await;
+    }
+    assert!(person(&server, "ann").await.groups.contains(&"g1".to_owned()));
+    visitor.does("word", &[("word", "LEAVE harbour")], "left").await;
+    for word in ["", "JOIN", "JOIN nothing", "SEND evac 471147", "STOP"] {
+        assert_eq!(visitor.act("word", &[("word", word)]).await.status, 409, "{word}");
+    }
+    server.close().await;
+}
+
+#[tokio::test]
 async fn a_form_of_another_page_changes_nothing() {
     let server = TestServer::open().await;
     server.people().await;
@@ -479,7 +519,7 @@ fn inputs() -> impl Strategy<Value = (usize, Vec<(usize, String)>)> {
     (0..ACTS.len(), proptest::collection::vec((0..FIELDS.len(), "\\PC{0,12}|[0-9:+-]{0,8}|.{0,30}"), 0..4))
 }
 
-const ACTS: [&str; 20] = [
+const ACTS: [&str; 21] = [
     "device_on",
     "device_off",
     "device_up",
@@ -497,11 +537,12 @@ const ACTS: [&str; 20] = [
     "leave",
     "subscribe",
     "unsubscribe",
+    "word",
     "export",
     "erase",
     "",
 ];
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 13] = [
     "device",
     "channel",
     "address",
@@ -512,6 +553,7 @@ const FIELDS: [&str; 12] = [
     "prefers",
     "group",
     "subscription",
+    "word",
     "confirm",
     "act",
 ];

@@ -57,6 +57,16 @@ impl Fault {
     }
 }
 
+/// What stands above a page.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Notice<'a> {
+    /// What was done: the name of the words for it, behind `done.`.
+    pub(super) done: &'a str,
+    /// What a mail asked for; empty: nothing.
+    pub(super) word: &'a str,
+    pub(super) fault: Option<&'a Fault>,
+}
+
 /// The form of a code, among the places of faults.
 pub(super) fn code_place(device: &str) -> String {
     format!("code-{device}")
@@ -118,6 +128,7 @@ struct PersonPage<'a> {
     form: String,
     intro: String,
     notice: &'static str,
+    word: &'a str,
     fault: Option<&'a Fault>,
     chosen: &'a str,
     devices: Vec<DeviceLine>,
@@ -178,13 +189,9 @@ struct NotePage {
 }
 
 /// The page, with what was done or is wrong.
-pub(super) fn page(
-    visit: &PageVisit<'_>,
-    view: &PageView,
-    done: &str,
-    fault: Option<&Fault>,
-) -> askama::Result<String> {
+pub(super) fn page(visit: &PageVisit<'_>, view: &PageView, notice: &Notice<'_>) -> askama::Result<String> {
     let w = visit.words(view);
+    let Notice { done, word, fault } = *notice;
     let until = rfc3339(visit.page.until());
     let quiet = view.person.quiet_hours.map(|quiet| quiet.to_string()).unwrap_or_default();
     let (from, to) = quiet.split_once('-').unwrap_or_default();
@@ -194,6 +201,7 @@ pub(super) fn page(
         form: visit.form(),
         intro: w.f("intro", until.split('T').next().unwrap_or_default()),
         notice: w.find(&format!("done.{done}")).unwrap_or_default(),
+        word,
         fault,
         chosen: view.person.language.as_deref().unwrap_or_default(),
         devices: devices(visit, view, w),

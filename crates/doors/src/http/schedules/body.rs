@@ -8,7 +8,7 @@ use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::fields::{Object, noted};
 use crate::http::request::json::JsonNode;
 use crate::http::request::time_text::duration_text;
-use crate::http::schedules::directory::check_directory;
+use crate::http::schedules::directory;
 use crate::http::schedules::record::{AlertSource, ScheduleRecord, ScheduledAction};
 use crate::http::schedules::runner::parsed;
 use crate::http::templates;
@@ -67,6 +67,7 @@ pub(crate) async fn read(
     };
     let mut read = read;
     read.record.space = space_of(caller, wanted)?;
+    directory::check_role(caller, &read.record.action)?;
     check_action(app, caller, &read.record.action).await?;
     Ok(read)
 }
@@ -97,6 +98,9 @@ fn parts(
     let valid_s = object.duration_s("valid_for", fields);
     if valid_s.is_some_and(|valid| valid > VALID_S_MAX) {
         fields.push("valid_for", format!("is longer than {}, the limit", duration_text(VALID_S_MAX)));
+    }
+    if valid_s.is_some() && matches!(action, Some(ScheduledAction::Directory(_))) {
+        fields.push("valid_for", "is for alerts, and the schedule imports a directory: leave it out");
     }
     let (rule, action) = (rule?, action?);
     let record = ScheduleRecord {
@@ -202,7 +206,7 @@ async fn check_action(app: &App, caller: &Caller, action: &ScheduledAction) -> H
             }
         }
         ScheduledAction::Directory(name) => {
-            noted(check_directory(name), || "directory".to_owned(), &mut fields);
+            noted(directory::check_name(app, caller, name), || "directory".to_owned(), &mut fields);
         }
     }
     if fields.is_empty() { Ok(()) } else { Err(HttpProblem::fields(ProblemKind::InvalidFields, fields)) }

@@ -1,4 +1,4 @@
-//! Schedules: alerts and tests that recur.
+//! Schedules: alerts and tests that recur, and imports of directories.
 //!
 //! `POST`, `GET /api/v1/schedules` · `GET`, `PUT`, `PATCH`, `DELETE /api/v1/schedules/{id}` · `POST
 //! /api/v1/schedules/{id}:run`, `:skip`, `:unskip`. One is read by [`body`], kept as [`record`], shown by

@@ -70,8 +70,8 @@ pub(crate) struct ScheduledRun {
 pub(crate) enum RunResult {
     /// An alert was accepted.
     Sent(AlertId),
-    /// A directory was imported, in words.
-    Imported(String),
+    /// The import of a directory was begun: the job's id.
+    Started(String),
     /// It was refused, in words.
     Failed(String),
     /// The server was down until it was older than the grace.
@@ -89,7 +89,7 @@ impl RunResult {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             RunResult::Sent(_) => "sent",
-            RunResult::Imported(_) => "imported",
+            RunResult::Started(_) => "started",
             RunResult::Failed(_) => "failed",
             RunResult::Missed => "missed",
             RunResult::Merged => "merged",

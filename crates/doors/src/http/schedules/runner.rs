@@ -9,6 +9,7 @@ use crate::http::alerts::{self, Acceptance};
 use crate::http::app::App;
 use crate::http::approvals::deciders;
 use crate::http::auth::{self, Caller};
+use crate::http::directories;
 use crate::http::drafts;
 use crate::http::drafts::body::with_mode;
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
@@ -138,7 +139,8 @@ async fn act(
     (id, record): (&str, &mut ScheduleRecord),
     at: Timestamp,
 ) -> HttpResult<RunResult> {
-    let Some(caller) = record.author.as_caller(app, account, record.space).await? else {
+    let author = record.author.as_caller(app, account, record.space).await?;
+    let Some(caller) = author.filter(|author| directory::may(author, &record.action)) else {
         if !record.is_author_gone {
             note_author_gone(app, account, id, record).await?;
         }
@@ -156,7 +158,8 @@ async fn act(
             send(app, &caller, (id, record), (at, Some(key))).await.map(|done| RunResult::Sent(done.alert.id))
         }
         ScheduledAction::Directory(name) => {
-            directory::import(app, &caller, name).await.map(RunResult::Imported)
+            let key = format!("schedule {id} {}", rfc3339(at));
+            directories::run_once(app, &caller, name, &key).await.map(RunResult::Started)
         }
     }
 }
@@ -197,8 +200,11 @@ pub(super) async fn send(
             };
             found.ok_or_else(missing)?.body.request
         }
-        ScheduledAction::Directory(_) => {
-            return Err(HttpProblem::new(ProblemKind::WrongState, "the schedule sends no alert"));
+        ScheduledAction::Directory(name) => {
+            let detail = format!(
+                "the schedule sends no alert: POST /api/v1/directories/{name}:run imports the directory now"
+            );
+            return Err(HttpProblem::new(ProblemKind::WrongState, detail));
         }
     };
     let mut whole = with_mode(&request, record.space);

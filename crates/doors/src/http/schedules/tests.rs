@@ -264,6 +264,15 @@ async fn the_next_five_times_are_shown_and_what_cannot_be_is_refused_by_name() {
         (
             with(|body| {
                 body["request"] = Value::Null;
+                body["directory"] = "ad".into();
+                body["valid_for"] = "1h".into()
+            }),
+            "valid_for",
+            "is for alerts",
+        ),
+        (
+            with(|body| {
+                body["request"] = Value::Null;
                 body["template"] = "siren".into()
             }),
             "template",
@@ -275,12 +284,119 @@ async fn the_next_five_times_are_shown_and_what_cannot_be_is_refused_by_name() {
                 body["directory"] = "ad".into()
             }),
             "directory",
-            "not built",
+            "no directory \"ad\"",
         ),
     ] {
         let (status, problem) = schedules.server.post("/api/v1/schedules", body).await;
         assert_eq!(status, 422, "{field}: {problem}");
         assert!(reason(&problem, field).contains(says), "{problem}");
     }
+    schedules.server.close().await;
+}
+
+/// A directory of some people, imported each day at noon.
+async fn of_directory(schedules: &Schedules, people: usize, dry_run: bool) {
+    directory(schedules, people, dry_run);
+    let mut body = schedule("2026-12-07T12:00:00", "RRULE:FREQ=DAILY");
+    body.as_object_mut().unwrap().remove("request");
+    body["directory"] = "hr".into();
+    let put = schedules.put("people", body).await;
+    assert_eq!((&put["directory"], &put["request"]), (&json!("hr"), &Value::Null), "{put}");
+}
+
+fn directory(schedules: &Schedules, people: usize, dry_run: bool) {
+    let settings = DirectorySettings { dry_run, ..schedules.server.with_directory("hr").settings.clone() };
+    let rows =
+        (0..people).map(|n| json!({"id": format!("dir-{n}"), "name": format!("Person {n}")})).collect();
+    let directory = TestDirectory { settings, rows: std::sync::Mutex::new(Ok(rows)) };
+    schedules.server.policies.directories.store(Arc::new(vec![Arc::new(directory)]));
+}
+
+/// The import of the last run, once it is decided or waits for a person.
+async fn imported(schedules: &Schedules, is_over: fn(&Value) -> bool) -> Value {
+    let shown = schedules.show("people").await;
+    let run = &shown["runs"][0];
+    assert_eq!((&run["result"], &run["alert"]), (&json!("started"), &Value::Null), "{shown}");
+    let id = run["import"].as_str().unwrap();
+    loop {
+        let job = schedules.server.compared(&schedules.server.admin, id).await;
+        if is_over(&job) {
+            return job;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_schedule_reads_a_directory_once_a_time_and_waits_for_a_person() {
+    let schedules = Schedules::open().await;
+    of_directory(&schedules, 3, true).await;
+    schedules.at("2026-12-07T10:59:59Z").await;
+    assert_eq!(schedules.results("people").await, Vec::<String>::new());
+    let before = schedules.stored("people").await;
+    schedules.at("2026-12-07T11:00:00Z").await;
+    let job = imported(&schedules, |_| true).await;
+    assert_eq!((&job["state"], &job["source"]), (&json!("ready"), &json!("directory:hr")), "{job}");
+    let (_, tokens) = schedules.server.get("/api/v1/tokens").await;
+    assert_eq!(job["by"]["id"], tokens["items"][0]["id"], "in the name of its author");
+    assert_eq!(schedules.server.get("/api/v1/recipients/dir-0").await.0, 404, "nobody committed it");
+    // The process ended before it noted the run.
+    let Document { id, due, body, .. } = before;
+    let document = NewDocument { id, lookup: None, due, body };
+    let store = &schedules.server.store;
+    store.put_document("default", DocumentKind::Schedule, document, Expected::Any, NOW).await.unwrap();
+    schedules.at("2026-12-07T11:00:05Z").await;
+    assert_eq!(imported(&schedules, |_| true).await["id"], job["id"]);
+    let (_, imports) = schedules.server.get("/api/v1/imports").await;
+    assert_eq!(imports["items"].as_array().unwrap().len(), 1, "{imports}");
+    let commit = format!("imports/{}:commit", job["id"].as_str().unwrap());
+    assert_eq!(schedules.server.post(&format!("/api/v1/{commit}"), json!({})).await.0, 200);
+    assert_eq!(schedules.server.get("/api/v1/recipients/dir-0").await.0, 200);
+    let (status, problem) = schedules.verb("people:run").await;
+    assert_eq!((status.as_u16(), slug(&problem)), (409, "wrong-state"));
+    assert!(problem["detail"].as_str().unwrap().contains("/api/v1/directories/hr:run"), "{problem}");
+    schedules.server.close().await;
+}
+
+#[tokio::test]
+async fn a_schedule_commits_what_changes_little_and_waits_where_too_much_would() {
+    let schedules = Schedules::open().await;
+    of_directory(&schedules, 10, false).await;
+    schedules.at("2026-12-07T11:00:00Z").await;
+    let is_decided = |job: &Value| job["state"] == "committed" || job["notes"] != json!([]);
+    let first = imported(&schedules, is_decided).await;
+    assert_eq!((&first["state"], &first["counts"]["new"]), (&json!("committed"), &json!(10)), "{first}");
+    directory(&schedules, 4, false);
+    schedules.at("2026-12-08T11:00:00Z").await;
+    let fewer = imported(&schedules, is_decided).await;
+    assert_eq!((&fewer["state"], &fewer["counts"]["gone"]), (&json!("ready"), &json!(6)), "{fewer}");
+    assert!(fewer["notes"][0]["reason"].as_str().unwrap().starts_with("6 of 10 people would go"), "{fewer}");
+    assert_eq!(schedules.server.get("/api/v1/recipients/dir-9").await.0, 200);
+    schedules.server.close().await;
+}
+
+#[tokio::test]
+async fn a_schedule_imports_in_the_name_of_somebody_who_may_import() {
+    let schedules = Schedules::open().await;
+    let server = &schedules.server;
+    server.with_directory("hr");
+    let mut body = schedule("2026-12-07T12:00:00", "RRULE:FREQ=DAILY");
+    body.as_object_mut().unwrap().remove("request");
+    body["directory"] = "hr".into();
+    let spaces = json!(["live", "drill"]);
+    let mut sends =
+        server.signed_in("sends", json!({"roles": ["operator"], "spaces": spaces})).await.in_space("live");
+    let (status, problem) = sends.put("/api/v1/schedules/people", body.clone()).await;
+    assert_eq!((status.as_u16(), slug(&problem)), (403, "wrong-role"), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("a user with the role directory"), "{problem}");
+    let rights = json!({"roles": ["operator", "directory"], "spaces": spaces});
+    let mut both = server.signed_in("both", rights).await.in_space("live");
+    let (status, put) = both.put("/api/v1/schedules/people", body).await;
+    assert_eq!(status, 201, "{put}");
+    let path = format!("/api/v1/users/{}", both.user);
+    assert_eq!(said(server.call(Method::PATCH, &path).json(&json!({"roles": ["operator"]}))).await.0, 200);
+    schedules.at("2026-12-07T11:00:00Z").await;
+    assert_eq!(schedules.show("people").await["state"], "author_gone");
+    assert_eq!(server.get("/api/v1/imports").await.1["items"], json!([]));
     schedules.server.close().await;
 }

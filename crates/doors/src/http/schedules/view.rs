@@ -87,16 +87,18 @@ fn next(record: &ScheduleRecord, rule: &Schedule, now: Timestamp) -> Value {
 }
 
 fn run(run: &ScheduledRun) -> Value {
-    let (alert, detail) = match &run.result {
-        RunResult::Sent(alert) => (Some(alert.to_string()), None),
-        RunResult::Imported(detail) | RunResult::Failed(detail) => (None, Some(detail.as_str())),
-        _ => (None, None),
+    let (alert, import, detail) = match &run.result {
+        RunResult::Sent(alert) => (Some(alert.to_string()), None, None),
+        RunResult::Started(import) => (None, Some(import), None),
+        RunResult::Failed(detail) => (None, None, Some(detail)),
+        _ => (None, None, None),
     };
     json!({
         "occurrence": rfc3339(run.occurrence),
         "at": rfc3339(run.at),
         "result": run.result.name(),
         "alert": alert,
+        "import": import,
         "detail": detail,
     })
 }

@@ -1,7 +1,7 @@
 //! Answers and errors of SCIM, in its media type.
 
 use crate::http::problem::HttpProblem;
-use ::scim::ScimError;
+use ::scim::{ScimError, ScimType};
 use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -82,7 +82,12 @@ impl From<ScimError> for ScimProblem {
 
 impl From<HttpProblem> for ScimProblem {
     fn from(problem: HttpProblem) -> ScimProblem {
-        ScimProblem(ScimError::plain(problem.status().as_u16(), problem.detail()))
+        match problem.status() {
+            StatusCode::UNPROCESSABLE_ENTITY => {
+                ScimError::new(ScimType::InvalidValue, problem.detail()).into()
+            }
+            status => ScimProblem(ScimError::plain(status.as_u16(), problem.detail())),
+        }
     }
 }
 

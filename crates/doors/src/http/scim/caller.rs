@@ -3,11 +3,11 @@
 use super::answer::ScimProblem;
 use crate::http::app::App;
 use crate::http::auth::{Caller, RequestOrigin, admit};
+use crate::http::role_matrix::{Reach, RequiredRole};
 use crate::http::routes;
 use ::scim::ScimError;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use records::Role;
 
 /// The token of an identity provider.
 pub(super) struct ScimCaller(pub Caller);
@@ -17,9 +17,9 @@ impl ScimCaller {
         self.0.account()
     }
 
-    /// It may say what users who sign in may do: a token that could create any token of its account.
-    pub(super) fn gives_roles(&self) -> bool {
-        self.0.token.role == Role::Admin
+    /// It may make, change and switch off users who sign in.
+    pub(super) fn changes_users(&self) -> bool {
+        self.0.reach_with(RequiredRole::Users) > Reach::Nothing
     }
 }
 

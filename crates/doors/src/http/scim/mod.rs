@@ -12,7 +12,7 @@ mod answer;
 mod caller;
 mod group_members;
 mod people;
-pub(crate) mod provisioned_users;
+mod provisioned_users;
 mod resources;
 #[cfg(test)]
 mod tests;

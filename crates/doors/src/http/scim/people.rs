@@ -14,9 +14,10 @@
 //! What cannot be used (a number that is none) is left out: a provider's data is not refused for it.
 
 use super::answer::ScimProblem;
-use super::provisioned_users::ProvisionedUser;
+use super::provisioned_users::{self, ProvisionedUser};
 use super::resources::{Resources, StoredResource, text};
 use crate::http::app::App;
+use crate::http::auth::Caller;
 use crate::http::problem::HttpResult;
 use ::scim::resource::{canonical_email, canonical_phone};
 use ::scim::{Object, ScimError};
@@ -59,15 +60,16 @@ pub(super) enum UserChange {
 }
 
 impl ProvisionedChange {
-    pub(super) async fn carry_out(self, app: &App) -> HttpResult<()> {
+    /// The user comes first: where an account would lose its last administrator, nothing is changed.
+    pub(super) async fn carry_out(self, app: &App, caller: &Caller) -> HttpResult<()> {
         match self {
             ProvisionedChange::Person { account, person, user } => {
-                user.carry_out(app, &account).await?;
+                user.carry_out(app, caller).await?;
                 let _held = app.hold(&account, &person.id).await;
                 app.store.put_recipients(&account, vec![*person]).await?;
             }
             ProvisionedChange::RemovedPerson { account, id, user } => {
-                user.carry_out(app, &account).await?;
+                user.carry_out(app, caller).await?;
                 let _held = app.hold(&account, &id).await;
                 app.store.delete_recipient(&account, &id).await?;
             }
@@ -86,13 +88,25 @@ impl ProvisionedChange {
 }
 
 impl UserChange {
-    async fn carry_out(self, app: &App, account: &str) -> HttpResult<()> {
-        let users = &app.uploads.directory.users;
+    async fn carry_out(self, app: &App, caller: &Caller) -> HttpResult<()> {
         match self {
             UserChange::Nothing => Ok(()),
-            UserChange::Put(user) => users.put(app, account, *user).await,
-            UserChange::End(name) => users.end(app, account, &name).await,
+            UserChange::Put(user) => provisioned_users::put(app, caller, *user).await,
+            UserChange::End(name) => provisioned_users::end(app, caller, &name).await,
         }
+    }
+
+    /// Refuses what concerns somebody who signs in, by a token that may not change users.
+    async fn checked(self, resources: &Resources<'_>) -> Result<UserChange, ScimProblem> {
+        if let UserChange::End(name) = &self
+            && !resources.caller.changes_users()
+            && provisioned_users::is_there(resources.app, resources.account(), name).await?
+        {
+            let detail =
+                format!("{name:?} signs in here: only a token of the role admin may switch them off");
+            return Err(ScimError::plain(403, detail).into());
+        }
+        Ok(self)
     }
 }
 
@@ -109,7 +123,7 @@ pub(super) async fn plan(
     }
     let there = app.store.recipient(account, &stored.record.target).await?.map(|(person, _)| person);
     let person = person(app, stored, there);
-    let user = user(resources, stored, &person)?;
+    let user = user(resources, stored, &person)?.checked(resources).await?;
     let account = account.to_owned();
     Ok(ProvisionedChange::Person { account, person: Box::new(person), user })
 }
@@ -257,7 +271,7 @@ fn user(
     let roles: Vec<UserRole> =
         named.filter_map(|(role, ..)| role.to_ascii_lowercase().parse().ok()).collect();
     let before = stored.record.signs_in.take();
-    if !roles.is_empty() && !resources.caller.gives_roles() {
+    if !roles.is_empty() && !resources.caller.changes_users() {
         let detail = "only a token of the role admin may give roles to users who sign in: leave out `roles`";
         return Err(ScimError::plain(403, detail).into());
     }
@@ -287,12 +301,13 @@ pub(super) async fn removal(
     let account = resources.account().to_owned();
     let name = stored.record.signs_in.as_deref().or(text(&stored.record.attributes, "userName"));
     let user = name.map_or(UserChange::Nothing, |name| UserChange::End(name.to_owned()));
+    let user = user.checked(resources).await?;
     let id = stored.record.target.clone();
     if !stored.record.was_there {
         return Ok(ProvisionedChange::RemovedPerson { account, id, user });
     }
     let Some((mut person, _)) = resources.app.store.recipient(&account, &id).await? else {
-        return Ok(ProvisionedChange::Nothing);
+        return Ok(ProvisionedChange::RemovedPerson { account, id, user });
     };
     person.devices.iter_mut().for_each(|device| device.enabled = false);
     person.attributes.insert("active".to_owned(), "false".to_owned());

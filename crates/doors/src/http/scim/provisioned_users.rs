@@ -1,24 +1,22 @@
 //! Users who sign in, as an identity provider provisions them: made, changed, switched off.
 //!
-//! The one place of this door that knows what a user is. A user's document is changed as JSON, member by
-//! member, so that credentials and everything else stay as they are.
+//! They are written as the users' API writes them, and under its rules: an account keeps an administrator who
+//! can sign in, and other rights end all that is open. Credentials and limits stay as they are.
 
 use crate::http::app::App;
-use crate::http::auth::signed_in::USER_PREFIX;
-use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
-use channels::legible;
-use futures_util::future::BoxFuture;
-use records::UserRole;
-use serde_json::{Value, json};
-use store::{Document, DocumentKind, DocumentWritten, Expected, NewDocument};
-use uuid::Uuid;
-
-/// Tries to write a user whom somebody else changes meanwhile.
-const TRIES: usize = 8;
+use crate::http::auth::Caller;
+use crate::http::auth::signed_in::UserScope;
+use crate::http::auth::user_session;
+use crate::http::problem::HttpResult;
+use crate::http::request::json::tree_of;
+use crate::http::users::body::UserBody;
+use crate::http::users::record::{self, StoredUser, UserProfile, UserRecord};
+use crate::http::users::{check_count, has_other_rights, keeps_administrator, new_id, new_user, rights};
+use records::{Mode, UserRole};
 
 /// A user as a provider has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ProvisionedUser {
+pub(super) struct ProvisionedUser {
     /// The name that the provider gave before; the same where it did not change.
     pub before: String,
     /// What they sign in with.
@@ -30,126 +28,95 @@ pub(crate) struct ProvisionedUser {
     pub roles: Vec<UserRole>,
 }
 
-/// What a provider does to users who sign in.
-pub(crate) trait ProvisionedUsers: Send + Sync {
-    /// Makes a user, or changes the one of this name. A new one signs in at the provider of OpenID Connect,
-    /// and has the drill space alone until an administrator adds the live one.
-    fn put<'a>(
-        &'a self,
-        app: &'a App,
-        account: &'a str,
-        user: ProvisionedUser,
-    ) -> BoxFuture<'a, HttpResult<()>>;
-    /// Switches one off: no session and no stream of theirs is open when this resolves.
-    fn end<'a>(&'a self, app: &'a App, account: &'a str, name: &'a str) -> BoxFuture<'a, HttpResult<()>>;
-}
-
-/// Users as documents of the store.
-pub(crate) struct UserDocuments;
-
-impl ProvisionedUsers for UserDocuments {
-    fn put<'a>(
-        &'a self,
-        app: &'a App,
-        account: &'a str,
-        user: ProvisionedUser,
-    ) -> BoxFuture<'a, HttpResult<()>> {
-        Box::pin(async move {
-            for _ in 0..TRIES {
-                let found = find(app, account, &user.before).await?;
-                let (id, expected, mut body) = match found {
-                    Some(found) => (found.id.clone(), Expected::Version(found.version), parse(&found)?),
-                    None => (Uuid::now_v7().to_string(), Expected::Absent, new_body(app)),
-                };
-                let roles: Vec<&str> = user.roles.iter().map(|role| role.name()).collect();
-                let had_roles = body["roles"] == json!(roles);
-                body["profile"] = json!({
-                    "name": user.name, "full_name": user.full_name, "mail": user.mail, "person": user.person,
-                });
-                body["roles"] = json!(roles);
-                body["is_active"] = true.into();
-                if put(app, account, (&id, &user.name), expected, body).await? {
-                    // Rights changed: what is open was opened with others.
-                    return if had_roles { Ok(()) } else { end_sessions(app, account, &id).await };
-                }
-            }
-            Err(busy())
-        })
-    }
-
-    fn end<'a>(&'a self, app: &'a App, account: &'a str, name: &'a str) -> BoxFuture<'a, HttpResult<()>> {
-        Box::pin(async move {
-            for _ in 0..TRIES {
-                let Some(found) = find(app, account, name).await? else { return Ok(()) };
-                let mut body = parse(&found)?;
-                let name = body["profile"]["name"].as_str().unwrap_or(name).to_owned();
-                body["is_active"] = false.into();
-                let expected = Expected::Version(found.version);
-                if put(app, account, (&found.id, &name), expected, body).await? {
-                    return end_sessions(app, account, &found.id).await;
-                }
-            }
-            Err(busy())
-        })
+impl ProvisionedUser {
+    /// What an administrator would write, checked as that is; in the drill space until an administrator adds
+    /// the live one.
+    fn body(&self) -> HttpResult<UserBody> {
+        let body = UserBody {
+            profile: UserProfile {
+                name: self.name.clone(),
+                full_name: self.full_name.clone(),
+                mail: self.mail.clone(),
+                person: Some(self.person.clone()),
+            },
+            roles: UserRole::ALL.into_iter().filter(|role| self.roles.contains(role)).collect(),
+            scope: UserScope { groups: None, areas: None, spaces: vec![Mode::Drill] },
+            is_active: true,
+        };
+        UserBody::read(tree_of(&body.to_json())?)
     }
 }
 
-/// What a name is found by: names that differ in case alone, or in marks that nobody sees, are one.
-fn name_key(name: &str) -> String {
-    legible::name(name).to_lowercase()
+/// Whether somebody signs in with this name.
+pub(super) async fn is_there(app: &App, account: &str, name: &str) -> HttpResult<bool> {
+    Ok(record::find_by_name(&app.store, account, name).await?.is_some())
 }
 
-async fn find(app: &App, account: &str, name: &str) -> HttpResult<Option<Document>> {
-    let key = name_key(name);
-    if key.is_empty() || key.len() > store::DOCUMENT_KEY_OCTETS_MAX {
-        return Ok(None);
-    }
-    Ok(app.store.document_by(account, DocumentKind::User, &key).await?)
-}
-
-fn parse(document: &Document) -> HttpResult<Value> {
-    serde_json::from_str(&document.body).map_err(|error| {
-        HttpProblem::new(ProblemKind::Internal, format!("the user {} cannot be read: {error}", document.id))
-    })
-}
-
-fn new_body(app: &App) -> Value {
-    json!({
-        "profile": {}, "roles": [], "scope": {"groups": null, "areas": null, "spaces": ["drill"]},
-        "is_active": true, "created": app.now(), "revision": 0,
-        "credentials": {"is_of_provider": true},
-    })
-}
-
-/// Writes a user; false: somebody else changed it meanwhile.
-async fn put(
-    app: &App,
-    account: &str,
-    (id, name): (&str, &str),
-    expected: Expected,
-    mut body: Value,
-) -> HttpResult<bool> {
-    body["revision"] = (body["revision"].as_u64().unwrap_or(0) + 1).into();
-    let lookup = Some(name_key(name));
-    let document = NewDocument { id: id.to_owned(), lookup, due: None, body: body.to_string() };
-    match app.store.put_document(account, DocumentKind::User, document, expected, app.now()).await? {
-        DocumentWritten::Done(_) => Ok(true),
-        DocumentWritten::Conflict(_) => Ok(false),
-        DocumentWritten::LookupTaken => {
-            let detail = format!("another user who signs in has the name {name:?}");
-            Err(HttpProblem::new(ProblemKind::WrongState, detail))
-        }
+/// Makes a user, or changes the one of this name.
+///
+/// # Errors
+/// It would leave the account without an administrator, or another user has the name.
+pub(super) async fn put(app: &App, caller: &Caller, user: ProvisionedUser) -> HttpResult<()> {
+    let account = caller.account();
+    let _held = app.hold(account, "users").await;
+    let body = user.body()?;
+    match record::find_by_name(&app.store, account, &user.before).await? {
+        Some(known) => change(app, caller, known, &|record| give(record, &body)).await,
+        None => add(app, caller, body).await,
     }
 }
 
-/// Sessions in the store, and whatever is open by one in this process; others look for ended sessions.
-async fn end_sessions(app: &App, account: &str, id: &str) -> HttpResult<()> {
-    app.store.end_sessions_of(account, id, None).await?;
-    app.auth.live_tokens.end(&format!("{USER_PREFIX}{id}"));
+async fn add(app: &App, caller: &Caller, body: UserBody) -> HttpResult<()> {
+    check_count(app, caller.account()).await?;
+    let mut user = new_user(caller.account(), new_id()?, body, app.now());
+    user.record.credentials.is_of_provider = true;
+    let act = app.act(caller, "user.create", &user.id, &rights(&user.record));
+    app.noted(act, record::add(&app.store, &user, app.now())).await
+}
+
+/// What a provider says; limits are an administrator's.
+fn give(record: &mut UserRecord, body: &UserBody) {
+    record.profile = body.profile.clone();
+    record.roles.clone_from(&body.roles);
+    record.is_active = true;
+}
+
+/// Switches one off: no session and no stream of theirs is open when this resolves.
+///
+/// # Errors
+/// They are the account's last administrator who can sign in.
+pub(super) async fn end(app: &App, caller: &Caller, name: &str) -> HttpResult<()> {
+    let account = caller.account();
+    let _held = app.hold(account, "users").await;
+    let Some(known) = record::find_by_name(&app.store, account, name).await? else { return Ok(()) };
+    let id = known.id.clone();
+    if known.record.is_active {
+        change(app, caller, known, &|record| record.is_active = false).await?;
+    }
+    // One who was off may have what another process opened at the same moment.
+    user_session::end_all(app, (account, &id), None).await?;
     Ok(())
 }
 
-fn busy() -> HttpProblem {
-    HttpProblem::new(ProblemKind::Busy, "the user is being changed by somebody else; try again in a moment")
-        .retry_after(1)
+async fn change(
+    app: &App,
+    caller: &Caller,
+    known: StoredUser,
+    edit: &(dyn Fn(&mut UserRecord) + Sync),
+) -> HttpResult<()> {
+    let mut after = known.record.clone();
+    edit(&mut after);
+    keeps_administrator(app, &known, after.is_administrator()).await?;
+    let whose = (known.account.as_str(), known.id.as_str());
+    let changing = record::change(app, whose, |user| {
+        edit(&mut user.record);
+        user.record.revision += 1;
+        Ok(())
+    });
+    let act = app.act(caller, "user.change", &known.id, &rights(&after));
+    let (user, ()) = app.noted(act, changing).await?;
+    if has_other_rights(&known.record, &user.record) {
+        user_session::end_all(app, whose, None).await?;
+    }
+    Ok(())
 }

@@ -376,7 +376,7 @@ impl<'a> Resources<'a> {
         let expected = if stored.version == 0 { Expected::Absent } else { Expected::Version(stored.version) };
         let act = self.act(&stored, "put");
         let writing = async {
-            change.carry_out(self.app).await?;
+            change.carry_out(self.app, &self.caller.0).await?;
             let version = self.put(&stored, name, expected).await?;
             self.note_external_id(&stored, before.as_deref()).await?;
             Ok::<_, HttpProblem>(version)
@@ -454,7 +454,7 @@ impl<'a> Resources<'a> {
         };
         let act = self.act(&stored, "delete");
         let deleting = async {
-            change.carry_out(self.app).await?;
+            change.carry_out(self.app, &self.caller.0).await?;
             if let Some(external_id) = text(&stored.record.attributes, "externalId") {
                 self.change_external_id(&stored, external_id, false).await?;
             }

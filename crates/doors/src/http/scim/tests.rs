@@ -1,7 +1,8 @@
 //! Tests of SCIM as identity providers use it: each verb, their filters and patches, and who may not.
 
+use crate::http::tests::browser::{Browser, PASSWORD};
 use crate::http::tests::*;
-use store::{DocumentKind, Expected, NewDocument, StoredSession};
+use futures_util::StreamExt;
 
 const ENTERPRISE: &str = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 
@@ -183,41 +184,80 @@ async fn groups_and_their_members_are_groups_here() {
     server.close().await;
 }
 
-/// A session of a user, as a sign-in leaves it.
-async fn signed_in(server: &TestServer, user: &str) -> [u8; 32] {
-    let until = NOW.plus_s(3_600);
-    let session = StoredSession {
-        hash: [7; 32],
-        account: "default".to_owned(),
-        user: user.to_owned(),
-        used: NOW,
-        until,
-        body: "{}".to_owned(),
-    };
-    server.store.put_session(session, None, NOW).await.unwrap();
-    [7; 32]
+fn with_roles(name: &str, roles: &[&str]) -> Value {
+    let roles: Vec<Value> = roles.iter().map(|role| json!({"value": role})).collect();
+    let mut body = user(name);
+    body["roles"] = roles.into();
+    body
+}
+
+/// A user as the users' API shows them.
+async fn signs_in(server: &TestServer, name: &str) -> Value {
+    let (_, list) = server.get("/api/v1/users").await;
+    let found = list["items"].as_array().unwrap().iter().find(|user| user["name"] == name);
+    found.unwrap_or_else(|| panic!("nobody is called {name}: {list}")).clone()
+}
+
+/// Sets a password for a user whom SCIM made, and signs them in.
+async fn invited(server: &TestServer, name: &str) -> Browser {
+    let id = signs_in(server, name).await["id"].as_str().unwrap().to_owned();
+    let (status, link) = said(server.call(Method::POST, &format!("/api/v1/users/{id}:invite"))).await;
+    assert_eq!(status, 200, "{link}");
+    let accepted = json!({"token": link["token"], "password": PASSWORD});
+    assert_eq!(server.post("/api/v1/invitations:accept", accepted).await.0, 200);
+    let mut browser = Browser::of(server).in_space("drill");
+    let (status, session) = browser.sign_in(name, PASSWORD).await;
+    assert_eq!(status, 200, "{session}");
+    browser
+}
+
+fn off() -> Value {
+    patch(json!([{"op": "Replace", "path": "active", "value": "False"}]))
 }
 
 #[tokio::test]
-async fn a_user_who_is_not_active_loses_sessions_and_devices_at_once() {
+async fn a_user_with_a_role_is_a_user_of_the_api_and_new_roles_end_their_sessions() {
     let server = TestServer::open().await;
-    let mut body = user("bjensen");
-    body["roles"] = json!([{"value": "Operator"}, {"value": "wizard"}]);
-    let id = made(&server, "/Users", body).await;
-    let found = server.store.document_by("default", DocumentKind::User, "bjensen").await.unwrap().unwrap();
-    let record: Value = serde_json::from_str(&found.body).unwrap();
-    assert_eq!((&record["roles"], &record["is_active"]), (&json!(["operator"]), &json!(true)), "{record}");
-    assert_eq!(record["profile"]["person"], "ext-bjensen");
-    let session = signed_in(&server, &found.id).await;
-    let stream = server.app().auth.live_tokens.hold(&format!("user:{}", found.id));
+    let id = made(&server, "/Users", with_roles("bjensen", &["Operator", "wizard"])).await;
+    let user = signs_in(&server, "bjensen").await;
+    assert_eq!((&user["roles"], &user["spaces"]), (&json!(["operator"]), &json!(["drill"])), "{user}");
+    assert_eq!((&user["person"], &user["full_name"]), (&json!("ext-bjensen"), &json!("Barbara Jensen")));
+    assert_eq!((&user["state"], &user["active"]), (&json!("invited"), &json!(true)), "they never signed in");
+    let mut browser = invited(&server, "bjensen").await;
+    let path = format!("/Users/{id}");
+    let title = patch(json!([{"op": "Add", "path": "title", "value": "Guide"}]));
+    assert_eq!(send(&server, Method::PATCH, &path, title).await.0, 200);
+    assert_eq!(browser.get("/api/v1/me").await.0, 200, "what they may do is as it was");
+    let (status, put) = send(&server, Method::PUT, &path, with_roles("barbara", &["viewer"])).await;
+    assert_eq!(status, 200, "{put}");
+    assert_eq!(browser.get("/api/v1/me").await.0, 401);
+    let (status, session) = browser.sign_in("barbara", PASSWORD).await;
+    assert_eq!((status.as_u16(), &session["user"]["roles"]), (200, &json!(["viewer"])), "{session}");
+    let (_, trail) = server.get("/api/v1/audit?verb=user.change").await;
+    assert!(trail["items"][0]["detail"].as_str().unwrap().contains("viewer"), "{trail}");
+    server.close().await;
+}
 
-    let off = json!([{"op": "Replace", "path": "active", "value": "False"}]);
-    let (status, patched) = send(&server, Method::PATCH, &format!("/Users/{id}"), patch(off)).await;
+#[tokio::test]
+async fn a_user_who_is_not_active_loses_sessions_streams_and_devices_at_once() {
+    let server = TestServer::open().await;
+    server.people().await;
+    let alert = json!({"text": "Fire", "audience": ["group:staff"], "mode": "drill", "require_answer": true});
+    let events = format!("/api/v1/alerts/{}/events", server.submit(alert).await);
+    let id = made(&server, "/Users", with_roles("bjensen", &["viewer"])).await;
+    let mut browser = invited(&server, "bjensen").await;
+    let stream = browser.request(Method::GET, &events).send().await.unwrap();
+    assert_eq!(stream.status(), 200);
+    let mut pieces = stream.bytes_stream();
+    assert!(pieces.next().await.unwrap().is_ok());
+
+    let (status, patched) = send(&server, Method::PATCH, &format!("/Users/{id}"), off()).await;
     assert_eq!((status.as_u16(), &patched["active"]), (200, &json!(false)), "{patched}");
-    assert_eq!(server.store.session(session, NOW).await.unwrap(), None);
-    assert!(stream.is_ended());
-    let found = server.store.document_by("default", DocumentKind::User, "bjensen").await.unwrap().unwrap();
-    assert_eq!(serde_json::from_str::<Value>(&found.body).unwrap()["is_active"], false);
+    assert_eq!(browser.get("/api/v1/me").await.0, 401);
+    let end = async { while pieces.next().await.is_some_and(|piece| piece.is_ok()) {} };
+    tokio::time::timeout(Duration::from_secs(5), end).await.expect("the stream ends");
+    assert_eq!(signs_in(&server, "bjensen").await["active"], false);
+    assert_eq!(Browser::of(&server).sign_in("bjensen", PASSWORD).await.0, 401);
     let person = recipient(&server, "ext-bjensen").await;
     assert_eq!(
         (&person["attributes"]["active"], &person["devices"][0]["enabled"]),
@@ -227,20 +267,70 @@ async fn a_user_who_is_not_active_loses_sessions_and_devices_at_once() {
     let on = json!([{"op": "replace", "value": {"active": true}}]);
     assert_eq!(send(&server, Method::PATCH, &format!("/Users/{id}"), patch(on)).await.0, 200);
     assert_eq!(recipient(&server, "ext-bjensen").await["devices"][0]["enabled"], true);
+    assert_eq!(signs_in(&server, "bjensen").await["active"], true);
     server.close().await;
 }
 
 #[tokio::test]
 async fn a_user_who_was_made_by_hand_is_switched_off_too() {
     let server = TestServer::open().await;
-    let body = json!({"profile": {"name": "mandy"}, "roles": ["viewer"], "is_active": true}).to_string();
-    let document = NewDocument { id: "u1".to_owned(), lookup: Some("mandy".to_owned()), due: None, body };
-    server.store.put_document("default", DocumentKind::User, document, Expected::Absent, NOW).await.unwrap();
-    let session = signed_in(&server, "u1").await;
+    let mut mandy = server.signed_in("mandy", json!({"roles": ["viewer"]})).await;
     let mut body = user("mandy");
     body["active"] = false.into();
     made(&server, "/Users", body).await;
-    assert_eq!(server.store.session(session, NOW).await.unwrap(), None);
+    assert_eq!(mandy.get("/api/v1/me").await.0, 401);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_provider_leaves_an_account_its_last_administrator() {
+    let server = TestServer::open().await;
+    let id = made(&server, "/Users", with_roles("bjensen", &["administrator"])).await;
+    let mut browser = invited(&server, "bjensen").await;
+    // One who never signed in administers nothing.
+    made(&server, "/Users", with_roles("mandy", &["administrator"])).await;
+    let path = format!("/Users/{id}");
+    for (method, body) in [
+        (Method::PATCH, off()),
+        (Method::PUT, with_roles("bjensen", &["viewer"])),
+        (Method::PUT, user("bjensen")),
+        (Method::DELETE, Value::Null),
+    ] {
+        let (status, problem) = send(&server, method.clone(), &path, body).await;
+        assert_eq!((status.as_u16(), &problem["status"]), (409, &json!("409")), "{method}: {problem}");
+        assert_eq!(problem["schemas"][0], "urn:ietf:params:scim:api:messages:2.0:Error");
+        assert!(problem["detail"].as_str().unwrap().contains("last administrator"), "{problem}");
+    }
+    assert_eq!(browser.get("/api/v1/me").await.0, 200, "nothing has changed");
+    let (_, shown) = send(&server, Method::GET, &path, Value::Null).await;
+    assert_eq!((&shown["active"], &shown["meta"]["version"]), (&json!(true), &json!("W/\"1\"")), "{shown}");
+    assert_eq!(recipient(&server, "ext-bjensen").await["devices"][0]["enabled"], true);
+    server.user("eva", json!({"roles": ["administrator"]})).await;
+    assert_eq!(send(&server, Method::PATCH, &path, off()).await.0, 200);
+    assert_eq!(browser.get("/api/v1/me").await.0, 401);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn only_a_token_that_may_change_users_gives_roles_or_switches_users_off() {
+    let server = TestServer::open().await;
+    let operator = server.token(Role::Operator).await;
+    let by_operator = async |method: Method, path: &str, body: Value| {
+        said(server.anon(method, &format!("/scim/v2{path}")).bearer_auth(&operator).json(&body)).await
+    };
+    let (status, problem) = by_operator(Method::POST, "/Users", with_roles("eve", &["viewer"])).await;
+    assert_eq!((status.as_u16(), &problem["status"]), (403, &json!("403")), "{problem}");
+    let mut mandy = server.signed_in("mandy", json!({"roles": ["administrator"]})).await;
+    let mut body = user("mandy");
+    body["active"] = false.into();
+    let (status, problem) = by_operator(Method::POST, "/Users", body.clone()).await;
+    assert_eq!(status, 403, "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("signs in here"), "{problem}");
+    assert_eq!(mandy.get("/api/v1/me").await.0, 200);
+    // A person who does not sign in is a person alone.
+    body["userName"] = "jonas".into();
+    let (status, created) = by_operator(Method::POST, "/Users", body).await;
+    assert_eq!(status, 201, "{created}");
     server.close().await;
 }
 

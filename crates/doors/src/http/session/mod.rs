@@ -98,7 +98,7 @@ impl SignInBody {
 async fn sign_in(State(app): State<App>, request: Request) -> HttpResult<Response> {
     let client = client_of(&request);
     let (parts, body) = request.into_parts();
-    user_session::check_origin(&parts.headers)?;
+    user_session::check_origin(&parts.headers, &app.auth.sign_in.base)?;
     let wanted = SignInBody::read(small_json(&app, &parts.headers, body).await?)?;
     let account = wanted.account;
     let (user, is_pending) = match wanted.by {
@@ -268,7 +268,7 @@ pub(crate) async fn own(app: &App, headers: &HeaderMap) -> HttpResult<(UserSessi
 async fn sign_out(State(app): State<App>, request: Request) -> HttpResult<Response> {
     let (client, headers) = (client_of(&request), request.headers());
     if let Some(token) = user_session::brought(&app, headers) {
-        user_session::check_write(headers, &token)?;
+        user_session::check_write(headers, &token, &app.auth.sign_in.base)?;
         if let Ok((session, user)) = own(&app, headers).await
             && let Err(problem) = note(&app, &user, &session, ("session.end", client)).await
         {
@@ -285,7 +285,7 @@ async fn second_factor(State(app): State<App>, request: Request) -> HttpResult<R
     let client = client_of(&request);
     let (parts, body) = request.into_parts();
     let (session, user) = own(&app, &parts.headers).await?;
-    user_session::check_write(&parts.headers, &session.token)?;
+    user_session::check_write(&parts.headers, &session.token, &app.auth.sign_in.base)?;
     if !session.state.is_pending {
         let detail = "the session needs no second factor; it is signed in";
         return Err(HttpProblem::new(ProblemKind::WrongState, detail));

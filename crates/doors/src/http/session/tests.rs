@@ -148,6 +148,67 @@ async fn a_session_survives_a_restart_of_the_door() {
 }
 
 #[tokio::test]
+async fn a_session_holds_in_every_process_and_ends_in_all() {
+    let server = TestServer::open().await;
+    server.user("eva", json!({"roles": ["viewer"]})).await;
+    let mut browser = Browser::of(&server);
+    browser.sign_in("eva", PASSWORD).await;
+    let another = server.another_door().await;
+    let here = browser.at;
+    browser.at = another.address();
+    assert_eq!(browser.get("/api/v1/me").await.0, 200);
+    assert_eq!(browser.delete("/api/v1/session").await.0, 204);
+    browser.at = here;
+    assert_eq!(browser.get("/api/v1/me").await.0, 401);
+    another.stop().await;
+    server.close().await;
+}
+
+#[tokio::test]
+async fn guesses_of_every_secret_wait_and_are_counted() {
+    let server = TestServer::open().await;
+    server.user("eva", json!({"roles": ["viewer"]})).await;
+    let mut browser = Browser::of(&server);
+    browser.sign_in("eva", PASSWORD).await;
+    let (secret, codes) = browser.with_totp(&server).await;
+    server.guessing.failures().take();
+    let mut pending = Browser::of(&server);
+    pending.sign_in("eva", PASSWORD).await;
+    let second = "/api/v1/session:second";
+    let wrong = json!({"recovery": "aaaa-bbbb-cccc"});
+    for (n, (path, guess)) in [
+        (second, json!({"totp": "000000"})),
+        (second, wrong.clone()),
+        ("/api/v1/session:confirm", json!({"password": "wrong"})),
+        ("/api/v1/session:confirm", wrong),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let by = if path == second { &mut pending } else { &mut browser };
+        let (status, problem) = by.post(path, guess.clone()).await;
+        assert_eq!((status.as_u16(), slug(&problem)), (401, "sign-in-failed"), "{path} {guess}: {problem}");
+        let response = by.request(Method::POST, path).json(&guess).send().await.unwrap();
+        assert_eq!(response.status(), 429, "{path} {guess}");
+        assert!(response.headers().contains_key("retry-after"));
+        // The right one waits as well, and comes through once the wait is over.
+        server.clock.fetch_add((1 << n) * 1_000_000, Ordering::Relaxed);
+    }
+    server.clock.fetch_add(60_000_000, Ordering::Relaxed);
+    let right = json!({"totp": code_of(&secret, &server)});
+    assert_eq!(pending.post(second, right).await.0, 200);
+    let acts = server.guessing.failures().take().acts(NOW);
+    assert_eq!((acts[0].object.as_str(), acts[0].count), ("session", Some(8)));
+    // What is at rest is of no use to a thief.
+    let stored = server.store.document("default", store::DocumentKind::User, &browser.user).await.unwrap();
+    let stored = stored.unwrap().body;
+    for secret in codes.iter().chain([&secret]) {
+        assert!(!stored.contains(secret.as_str()) && !stored.contains(&secret.replace('-', "")), "{stored}");
+    }
+    server.close().await;
+}
+
+#[tokio::test]
 async fn a_write_of_another_site_is_refused() {
     let server = TestServer::open().await;
     server.user("eva", json!({"roles": ["directory"]})).await;
@@ -157,6 +218,8 @@ async fn a_write_of_another_site_is_refused() {
     for (name, request) in [
         ("a foreign page", put(&browser).header("sec-fetch-site", "cross-site")),
         ("a neighbour", put(&browser).header("sec-fetch-site", "same-site")),
+        ("a forged origin", put(&browser).header("origin", "https://evil.example")),
+        ("no origin", put(&browser).header("origin", "null")),
         (
             "a form",
             browser.request(Method::PUT, "/api/v1/groups/g").header("content-type", "text/plain").body("{}"),
@@ -171,8 +234,10 @@ async fn a_write_of_another_site_is_refused() {
     browser.csrf = csrf;
     assert_eq!(said(put(&browser).header("sec-fetch-site", "same-origin")).await.0, 201);
     // Nor does another site sign its visitor in.
-    let forged = server.anon(Method::POST, "/api/v1/session").header("sec-fetch-site", "cross-site");
-    assert_eq!(said(forged.json(&json!({"name": "eva", "password": PASSWORD}))).await.0, 403);
+    for (header, value) in [("sec-fetch-site", "cross-site"), ("origin", "https://evil.example")] {
+        let forged = server.anon(Method::POST, "/api/v1/session").header(header, value);
+        assert_eq!(said(forged.json(&json!({"name": "eva", "password": PASSWORD}))).await.0, 403, "{header}");
+    }
     server.close().await;
 }
 

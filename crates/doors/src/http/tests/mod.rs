@@ -135,6 +135,7 @@ impl TestServer {
             url: "ldap://directory.example".to_owned(),
             removes_absent: true,
             gone_percent_max: 20,
+            changed_percent_max: 50,
             ..DirectorySettings::default()
         };
         let rows = std::sync::Mutex::new(Ok(vec![json!({"id": "dir-1", "name": "Ada"})]));
@@ -229,14 +230,19 @@ impl TestServer {
         said["id"].as_str().unwrap().to_owned()
     }
 
-    /// The same with another door, as after a restart.
-    pub async fn reopened(mut self) -> TestServer {
+    /// Another door over the same store, as of another process.
+    pub async fn another_door(&self) -> HttpRunning {
         let ticking = self.clock.clone();
         let clock: Clock = Arc::new(move || Timestamp(ticking.load(Ordering::Relaxed)));
         let shared = (&self.links, &self.guessing, &self.policies);
         let deps = deps((&self.engine, &self.store), self.dir.path(), clock, shared);
-        let config = HttpConfig::plain(([127, 0, 0, 1], 0).into(), None);
-        let before = std::mem::replace(&mut self.door, serve(config, deps).await.unwrap());
+        serve(HttpConfig::plain(([127, 0, 0, 1], 0).into(), None), deps).await.unwrap()
+    }
+
+    /// The same with another door, as after a restart.
+    pub async fn reopened(mut self) -> TestServer {
+        let another = self.another_door().await;
+        let before = std::mem::replace(&mut self.door, another);
         before.stop().await;
         self
     }

@@ -389,6 +389,70 @@ async fn every_operation_of_every_role_reaches_as_far_as_the_matrix_says() {
     walls.server.close().await;
 }
 
+/// SCIM is no row of the table: its rows of the matrix are those for people and, where roles are given or
+/// somebody who signs in is switched off, for users.
+#[tokio::test]
+async fn scim_reaches_as_far_as_the_matrix_says_and_never_into_another_account() {
+    let walls = Walls::open().await;
+    let call = async |method: Method, path: &str, token: &str, body: Value| {
+        said(walls.server.anon(method, &format!("/scim/v2{path}")).bearer_auth(token).json(&body)).await
+    };
+    let person = |n: u32| json!({"schemas": ["urn:ietf:params:scim:schemas:core:2.0:User"], "userName": format!("scim{n}"), "externalId": format!("s{n}")});
+    let may = |need: RequiredRole, role: Role, account: &str| need.reach_of(role, account) > Reach::Nothing;
+    for (account, name) in ACCOUNTS.iter().enumerate() {
+        let others = &walls.tokens[1 - account][0];
+        let (status, theirs) = call(Method::POST, "/Users", others, person(walls.number())).await;
+        assert_eq!(status, 201, "{theirs}");
+        let theirs = format!("/Users/{}", theirs["id"].as_str().unwrap());
+        for (column, role) in ROLES.into_iter().enumerate() {
+            let token = &walls.tokens[account][column];
+            let who = format!("{} of {name}", role.name());
+            let is_admitted = may(RequiredRole::Directory, role, name);
+            let mut body = person(walls.number());
+            let (status, made) = call(Method::POST, "/Users", token, body.clone()).await;
+            assert_eq!(status.as_u16(), if is_admitted { 201 } else { 403 }, "{who}: {made}");
+            for method in [Method::GET, Method::PUT, Method::DELETE] {
+                let (status, problem) = call(method.clone(), &theirs, token, body.clone()).await;
+                assert_eq!(
+                    status.as_u16(),
+                    if is_admitted { 404 } else { 403 },
+                    "{method}, {who}: {problem}"
+                );
+                assert_eq!(problem["schemas"][0], "urn:ietf:params:scim:api:messages:2.0:Error", "{who}");
+            }
+            (body["userName"], body["roles"]) =
+                (format!("role-{column}").into(), json!([{"value": "viewer"}]));
+            body["externalId"] = format!("role-{column}").into();
+            let (status, made) = call(Method::POST, "/Users", token, body).await;
+            let expected = if is_admitted && may(RequiredRole::Users, role, name) { 201 } else { 403 };
+            assert_eq!(status.as_u16(), expected, "{who}: {made}");
+        }
+        let (status, still) = call(Method::GET, &theirs, others, Value::Null).await;
+        assert_eq!(status, 200, "{still}");
+    }
+    walls.server.close().await;
+}
+
+/// Past its 24 hours nobody undoes an import, whatever the role.
+#[tokio::test]
+async fn an_import_past_its_day_is_undone_by_nobody() {
+    let walls = Walls::open().await;
+    let row = rows().find(|row| row.path == "/api/v1/imports/{id}:undo").unwrap();
+    for (account, name) in ACCOUNTS.iter().enumerate() {
+        let operator = &walls.tokens[account][maker(Role::Operator)];
+        let (id, _) = walls.thing(Thing::Import, account, maker(Role::Operator)).await;
+        let commit = walls.server.anon(Method::POST, &format!("/api/v1/imports/{id}:commit"));
+        assert_eq!(said(commit.bearer_auth(operator)).await.0, 200);
+        walls.server.clock.fetch_add(86_400_000_000, Ordering::Relaxed);
+        for (column, role) in ROLES.into_iter().enumerate() {
+            let (status, refusal) = walls.tried(row, &walls.tokens[account][column], (&id, "")).await;
+            let expected = if row.need.reach_of(role, name) == Reach::Nothing { 403 } else { 409 };
+            assert_eq!(status, expected, "{} of {name}: {refusal}", role.name());
+        }
+    }
+    walls.server.close().await;
+}
+
 #[tokio::test]
 async fn what_another_has_is_refused_in_the_words_for_what_nobody_has() {
     let walls = Walls::open().await;

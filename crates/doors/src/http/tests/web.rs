@@ -45,6 +45,35 @@ async fn health_needs_no_token_and_metrics_say_when_they_are_off() {
     server.close().await;
 }
 
+#[tokio::test]
+async fn every_answer_says_what_a_browser_may_do_with_it() {
+    let server = TestServer::open().await;
+    for path in [
+        "/",
+        "/healthz",
+        "/openapi.json",
+        "/nothing",
+        "/api/v1/session",
+        "/api/v1/me",
+        "/auth/oidc/start",
+        "/a/x",
+    ] {
+        let response = server.anon(Method::GET, path).send().await.unwrap();
+        let header = |name: &str| {
+            let value = response.headers().get(name).unwrap_or_else(|| panic!("{path} has no {name}"));
+            value.to_str().unwrap().to_owned()
+        };
+        assert!(header("content-security-policy").starts_with("default-src 'none'"), "{path}");
+        assert!(header("content-security-policy").contains("frame-ancestors 'none'"), "{path}");
+        assert!(["same-origin", "no-referrer"].contains(&header("referrer-policy").as_str()), "{path}");
+        for name in ["cross-origin-opener-policy", "cross-origin-resource-policy"] {
+            assert_eq!(header(name), "same-origin", "{path}");
+        }
+        assert_eq!(header("x-content-type-options"), "nosniff", "{path}");
+    }
+    server.close().await;
+}
+
 fn cookie_of(response: &reqwest::Response, name: &str) -> String {
     let all = response.headers().get_all("set-cookie");
     let found =

@@ -5,6 +5,7 @@
 
 use super::client_of;
 use super::record::{self, StoredUser, missing};
+use crate::guessing::Attempt;
 use crate::http::app::App;
 use crate::http::auth::{Caller, hash, random_text, user_session};
 use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
@@ -23,6 +24,7 @@ use records::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sign_in::password::policy::{self, PolicyNames};
+use std::time::Instant;
 use store::{Act, DocumentKind, DocumentWritten, Expected, NewDocument, SharedStore};
 
 /// A link counts for so long.
@@ -32,6 +34,8 @@ const SECRET_CHARS_MAX: usize = 512;
 /// Characters of a password that are read; the policy has the lower limit.
 pub(crate) const PASSWORD_CHARS_MAX: usize = 4_096;
 const VERBS: [&str; 2] = ["invite", "reset"];
+/// The door, as the log, the metric and the audit trail name it.
+const DOOR: &str = "invitation";
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/api/v1/invitations:accept", post(accept))
@@ -147,7 +151,7 @@ fn not_good() -> HttpProblem {
 async fn accept(State(app): State<App>, request: Request) -> HttpResult<Json<Value>> {
     let client = client_of(&request);
     let (parts, body) = request.into_parts();
-    user_session::check_origin(&parts.headers)?;
+    user_session::check_origin(&parts.headers, &app.auth.sign_in.base)?;
     let mut fields = Fields::default();
     let node = small_json(&app, &parts.headers, body).await?;
     let given = Object::open(node, "", &["token", "password"], &mut fields).and_then(|mut object| {
@@ -157,8 +161,15 @@ async fn accept(State(app): State<App>, request: Request) -> HttpResult<Json<Val
     let Some((secret, password)) = given.filter(|_| fields.is_empty()) else {
         return Err(HttpProblem::fields(ProblemKind::InvalidFields, fields));
     };
-    let turn = app.auth.sign_in.throttle.take_turn(&id_of(&secret), client, || app.now_ms()).await?;
-    let (user, invitation, id) = find(&app, &secret).await?;
+    let guessing = &app.auth.guessing;
+    let turn = app.auth.sign_in.throttle.take_address_turn(client, app.now_ms());
+    let turn = turn.inspect_err(|_| guessing.failures().count(DOOR, client))?;
+    let found = find(&app, &secret).await;
+    if found.as_ref().is_err_and(|problem| !problem.status().is_server_error()) {
+        let attempt = Attempt { door: DOOR, name: b"", ip: client, is_known: false };
+        guessing.note_failed(attempt, Instant::now());
+    }
+    let (user, invitation, id) = found?;
     turn.succeeded();
     check_password(&app, &user, &password)?;
     let hashed = app.auth.sign_in.hasher.hash(password).await?;

@@ -83,10 +83,7 @@ async fn create(
 ) -> HttpResult<Response> {
     let body = UserBody::read(app.json(&headers, body).await?)?;
     let account = caller.account();
-    if app.store.count_documents(account, DocumentKind::User).await? >= USERS_MAX {
-        let detail = format!("the account has {USERS_MAX} users, which is the limit; remove some first");
-        return Err(HttpProblem::new(ProblemKind::WrongState, detail));
-    }
+    check_count(&app, account).await?;
     let user = new_user(account, new_id()?, body, app.now());
     let act = app.act(&caller, "user.create", &user.id, &rights(&user.record));
     app.noted(act, record::add(&app.store, &user, app.now())).await?;
@@ -94,8 +91,17 @@ async fn create(
     Ok((StatusCode::CREATED, location, [etag(user.record.revision)], Json(view::user(&user))).into_response())
 }
 
+/// Refuses a user beyond the limit.
+pub(crate) async fn check_count(app: &App, account: &str) -> HttpResult<()> {
+    if app.store.count_documents(account, DocumentKind::User).await? < USERS_MAX {
+        return Ok(());
+    }
+    let detail = format!("the account has {USERS_MAX} users, which is the limit; remove some first");
+    Err(HttpProblem::new(ProblemKind::WrongState, detail))
+}
+
 /// A user's rights in words, for the audit trail.
-fn rights(record: &UserRecord) -> String {
+pub(crate) fn rights(record: &UserRecord) -> String {
     let body = UserBody {
         profile: record.profile.clone(),
         roles: record.roles.clone(),
@@ -182,13 +188,14 @@ fn apply(record: &mut UserRecord, wanted: UserBody) {
     record.is_active = wanted.is_active;
 }
 
-fn has_other_rights(before: &UserRecord, after: &UserRecord) -> bool {
+/// Whether a change ends what is open: rights changed, or whose they are.
+pub(crate) fn has_other_rights(before: &UserRecord, after: &UserRecord) -> bool {
     (&before.roles, &before.scope, before.is_active) != (&after.roles, &after.scope, after.is_active)
         || before.profile.person != after.profile.person
 }
 
 /// Refuses what would leave an account without an administrator who can sign in.
-async fn keeps_administrator(app: &App, user: &StoredUser, stays: bool) -> HttpResult<()> {
+pub(crate) async fn keeps_administrator(app: &App, user: &StoredUser, stays: bool) -> HttpResult<()> {
     if !user.record.is_administrator() || stays {
         return Ok(());
     }

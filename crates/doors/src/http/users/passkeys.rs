@@ -113,7 +113,7 @@ pub(super) async fn register(
         return Err(HttpProblem::fields(ProblemKind::InvalidFields, fields));
     };
     let id = signed_in(&caller)?.id.clone();
-    let passkey = verified(&app, (caller.account(), &id), &credential.into_value().to_string())?;
+    let (passkey, made) = verified(&app, (caller.account(), &id), &credential.into_value().to_string())?;
     let added = kept(passkey, name, app.now());
     if record::has_others_passkey(&app.store, (caller.account(), &id), &added.id).await? {
         let detail = "another user has this passkey; each user needs one of their own, also where two are one \
@@ -121,7 +121,7 @@ pub(super) async fn register(
         return Err(HttpProblem::new(ProblemKind::WrongState, detail));
     }
     let edit = |user: &mut StoredUser| {
-        let passkeys = &mut user.record.credentials.passkeys;
+        let passkeys = &user.record.credentials.passkeys;
         let refused = match passkeys.len() {
             PASSKEYS_MAX.. => Some(format!("a user has {PASSKEYS_MAX} passkeys at most; remove one first")),
             _ => passkeys
@@ -132,7 +132,13 @@ pub(super) async fn register(
         if let Some(refused) = refused {
             return Err(HttpProblem::new(ProblemKind::WrongState, refused));
         }
-        passkeys.push(added.clone());
+        let registered = &mut user.record.credentials.registered;
+        if registered.is_some_and(|before| before >= made) {
+            let reason = "answers a dialog that was answered before: begin again";
+            return Err(HttpProblem::field(ProblemKind::InvalidFields, "credential", reason));
+        }
+        *registered = Some(made);
+        user.record.credentials.passkeys.push(added.clone());
         user.record.revision += 1;
         Ok(())
     };
@@ -148,8 +154,8 @@ pub(super) async fn register(
     Ok(shown)
 }
 
-/// The passkey that a response registers.
-fn verified(app: &App, (account, user): (&str, &str), credential: &str) -> HttpResult<Passkey> {
+/// The passkey that a response registers, and when the challenge was made that it answers.
+fn verified(app: &App, (account, user): (&str, &str), credential: &str) -> HttpResult<(Passkey, Timestamp)> {
     let wrong = |why: String| HttpProblem::field(ProblemKind::InvalidFields, "credential", why);
     let party = app.auth.sign_in.party()?;
     let response =
@@ -157,9 +163,9 @@ fn verified(app: &App, (account, user): (&str, &str), credential: &str) -> HttpR
     let again = || wrong("answers a dialog that is too old, or not ours: begin again".to_owned());
     let challenge = challenge(&response.client_data).ok_or_else(again)?;
     let made = app.auth.sign_in.seal.challenge_made(&purpose(account, user), &challenge, app.now());
-    made.ok_or_else(again)?;
-    registration::verify(party, &challenge, UserVerification::Required, &response)
-        .map_err(|error| wrong(error.to_string()))
+    let made = made.ok_or_else(again)?;
+    let passkey = registration::verify(party, &challenge, UserVerification::Required, &response);
+    Ok((passkey.map_err(|error| wrong(error.to_string()))?, made))
 }
 
 pub(super) async fn remove(

@@ -54,11 +54,18 @@ pub(crate) struct UserCredentials {
     pub recovery: Vec<String>,
     #[serde(default)]
     pub passkeys: Vec<PasskeyRecord>,
+    /// When the last challenge was made that registered a passkey: each counts once.
+    #[serde(default)]
+    pub registered: Option<Timestamp>,
     /// The id of the invitation or reset that counts; all others of this user do not.
     pub invitation: Option<String>,
     /// They sign in at the provider of OpenID Connect.
     #[serde(default)]
     pub is_of_provider: bool,
+    /// The subject there that they are, hashed with its issuer; nothing: SCIM made them, and they never
+    /// signed in.
+    #[serde(default)]
+    pub subject: Option<String>,
 }
 
 /// One-time codes of a user.
@@ -98,7 +105,7 @@ impl UserCredentials {
 
     /// Whether one can sign in with any of it.
     pub(crate) fn is_usable(&self) -> bool {
-        self.password.is_some() || !self.passkeys.is_empty() || self.is_of_provider
+        self.password.is_some() || !self.passkeys.is_empty() || self.subject.is_some()
     }
 }
 

@@ -5,9 +5,11 @@ use crate::http::HttpConfig;
 use crate::http::auth::password_hasher::PasswordHasher;
 use crate::http::auth::sealed_secret::{SEALING_KEY_OCTETS, SecretSeal};
 use crate::http::auth::sign_in_throttle::SignInThrottle;
+use crate::http::oidc::attempts::UsedAttempts;
 use crate::http::oidc::provider::ProviderCache;
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use arc_swap::ArcSwap;
+use net::OutboundPolicy;
 use records::{Mode, UserRole};
 use sign_in::passkey::relying_party::RelyingParty;
 use std::sync::Arc;
@@ -71,6 +73,7 @@ pub(crate) struct SignInState {
     pub seal: SecretSeal,
     pub policy: Arc<ArcSwap<SignInPolicy>>,
     pub providers: ProviderCache,
+    pub attempts: UsedAttempts,
     /// Where people reach this server, without a slash at the end.
     pub base: String,
     party: Option<RelyingParty>,
@@ -81,6 +84,7 @@ impl SignInState {
         config: &HttpConfig,
         key: &[u8; SEALING_KEY_OCTETS],
         policy: Arc<ArcSwap<SignInPolicy>>,
+        outbound: Arc<ArcSwap<OutboundPolicy>>,
     ) -> SignInState {
         let base = base(config);
         let party = relying_party(&base, policy.load().site());
@@ -89,7 +93,8 @@ impl SignInState {
             throttle: Arc::default(),
             seal: SecretSeal::new(key),
             policy,
-            providers: ProviderCache::default(),
+            providers: ProviderCache::new(outbound),
+            attempts: UsedAttempts::default(),
             base,
             party,
         }

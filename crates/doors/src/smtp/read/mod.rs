@@ -1,6 +1,7 @@
 //! Reader of mails to our addresses: finds a person's answer, a mail system's report, or nothing.
 
 mod answer;
+mod authentication;
 mod automatic;
 mod failure;
 mod phrases;
@@ -33,22 +34,38 @@ pub enum MailReading {
     ToPostmaster(String),
 }
 
-/// Whether the addresses of the deliveries are needed to read a mail.
-pub fn needs_addresses(mail: &InboundMail) -> bool {
-    report::names_several(&mail.octets)
+/// What is known of a mail beside its octets.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MailFacts<'a> {
+    /// The addresses that the mails of its recipients' deliveries went to, as far as they are known, in the
+    /// same order.
+    pub addresses: &'a [Option<String>],
+    /// The authserv-id of the relay that handed it over, where that is one of ours.
+    pub authserv_id: Option<&'a str>,
+    /// When it came.
+    pub at: Timestamp,
 }
 
-/// Reads a mail, once for each of its recipients. `addresses`: those that the mails of their deliveries went
-/// to, as far as they are known, in the same order.
-pub fn read(mail: &InboundMail, addresses: &[Option<String>], at: Timestamp) -> Vec<MailReading> {
+/// Whether the addresses of the deliveries are needed to read a mail.
+pub fn needs_addresses(mail: &InboundMail) -> bool {
+    let is_reply = |recipient: &InboundRecipient| match recipient {
+        InboundRecipient::Tagged(tagged) => tagged.kind == TagKind::Answers,
+        InboundRecipient::Untagged(_) | InboundRecipient::Postmaster => false,
+    };
+    mail.recipients.iter().any(is_reply) || report::names_several(&mail.octets)
+}
+
+/// Reads a mail, once for each of its recipients.
+pub fn read(mail: &InboundMail, facts: MailFacts<'_>) -> Vec<MailReading> {
     let Some(message) = parse(&mail.octets) else {
         return mail.recipients.iter().map(|_| MailReading::Ignored("unreadable")).collect();
     };
     let read = |(place, recipient): (usize, &InboundRecipient)| match recipient {
         InboundRecipient::Tagged(recipient) => {
-            let address = addresses.get(place).and_then(Option::as_deref);
-            read_for(&message, mail, recipient, address, at)
+            let address = facts.addresses.get(place).and_then(Option::as_deref);
+            read_for(&message, mail, recipient, address, facts)
         }
+        InboundRecipient::Untagged(to) => read_untagged(&message, mail, to, facts),
         InboundRecipient::Postmaster => {
             let subject = one_line(message.subject().unwrap_or_default());
             MailReading::ToPostmaster(cut(subject, SUBJECT_OCTETS_MAX))
@@ -62,8 +79,9 @@ fn read_for(
     mail: &InboundMail,
     recipient: &TaggedRecipient,
     address: Option<&str>,
-    at: Timestamp,
+    facts: MailFacts<'_>,
 ) -> MailReading {
+    let at = facts.at;
     if let Some(report) = report::report(message, address) {
         return receipt(recipient, report, at);
     }
@@ -74,17 +92,51 @@ fn read_for(
         },
         TagKind::Answers => match automatic::automatic(message, &mail.from) {
             Some(why) => MailReading::Ignored(why),
-            None => MailReading::Outcome(Outcome::Inbound(Inbound {
-                octets: None,
-                channel: channels::MAIL,
-                route: String::new(),
-                from: author(message, &mail.from),
-                to: recipient.address.clone(),
-                text: answer::answer(message),
-                of: Some((recipient.alert, recipient.endpoint)),
-                at,
-            })),
+            None => {
+                let of = Some((recipient.alert, recipient.endpoint));
+                let inbound = Inbound { of, ..words(message, mail, &recipient.address, at) };
+                // Who has the tag is believed to be whom the mail went to, and nobody else.
+                let key = |address: &str| channels::key(channels::MAIL, address).into_owned();
+                let is_theirs = address.is_some_and(|address| key(address) == key(&inbound.from));
+                said(inbound, is_theirs || is_author_proven(message, facts))
+            }
         },
+    }
+}
+
+/// Reads a mail to the address without a tag, which answers no delivery.
+fn read_untagged(message: &Message<'_>, mail: &InboundMail, to: &str, facts: MailFacts<'_>) -> MailReading {
+    if report::report(message, None).is_some() {
+        return MailReading::Ignored("no tag");
+    }
+    match automatic::automatic(message, &mail.from) {
+        Some(why) => MailReading::Ignored(why),
+        None => said(words(message, mail, to, facts.at), is_author_proven(message, facts)),
+    }
+}
+
+fn is_author_proven(message: &Message<'_>, facts: MailFacts<'_>) -> bool {
+    facts.authserv_id.is_some_and(|id| authentication::is_author_proven(message, id))
+}
+
+fn said(inbound: Inbound, is_proven: bool) -> MailReading {
+    MailReading::Outcome(match is_proven {
+        true => Outcome::Inbound(inbound),
+        false => Outcome::Unproven(Box::new(inbound)),
+    })
+}
+
+/// What the author wrote, which answers no delivery.
+fn words(message: &Message<'_>, mail: &InboundMail, to: &str, at: Timestamp) -> Inbound {
+    Inbound {
+        octets: None,
+        channel: channels::MAIL,
+        route: String::new(),
+        from: author(message, &mail.from),
+        to: to.to_owned(),
+        text: answer::answer(message),
+        of: None,
+        at,
     }
 }
 

@@ -184,9 +184,15 @@ async fn of_two_who_approve_at_once_both_count_and_it_is_sent_once(ground: TestB
     let same = decide(&engine, &alert, approve(user("8", "mia"), &alert));
     let other = decide(&engine, &alert, approve(user("3", "ola"), &alert));
     let (one, same, other) = tokio::join!(one, same, other);
-    assert_eq!(one.unwrap().state, AlertState::AwaitingApproval);
-    assert_eq!(same, Err(EngineError::Approval(ApprovalRefusal::ApprovedAlready)));
-    assert_eq!(other.unwrap().state, AlertState::Running);
+    // They come in any order. The same person's second approval comes too late, or does not count.
+    let (counted, refused) = if one.is_ok() { (one, same) } else { (same, one) };
+    let late = EngineError::WrongState { state: "solving", verb: "approve" };
+    let refused = refused.unwrap_err();
+    let is_known = refused == EngineError::Approval(ApprovalRefusal::ApprovedAlready) || refused == late;
+    assert!(is_known, "{refused}");
+    let mut states = [counted.unwrap().state.name(), other.unwrap().state.name()];
+    states.sort_unstable();
+    assert_eq!(states, ["awaiting_approval", "running"], "the second of the two sends it");
     everybody_once(&engine, &alert, &carrier, PEOPLE).await;
 }
 

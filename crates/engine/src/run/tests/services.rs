@@ -3,7 +3,8 @@
 use super::backend::{TestBackend, over_both};
 use super::test_engine::{Carrier, PATIENCE, TestEngine, accepted, person};
 use crate::api::Keywords;
-use crate::services::{Joining, PreparedAlert, ServiceRules};
+use crate::services::{ChatBot, Joining, OwnPage, PreparedAlert, ServiceRules};
+use crate::testing::route;
 use records::{
     Account, Choice, Group, Inbound, JoinRule, OUTCOMES, Outcome, Recipient, Timestamp, encode_outcomes,
 };
@@ -35,7 +36,11 @@ fn said(from: &str, text: &str, at: Timestamp) -> Inbound {
 }
 
 async fn comes(of: &TestEngine, inbound: Inbound) {
-    let record = encode_outcomes(&[Outcome::Inbound(inbound)]);
+    happens(of, Outcome::Inbound(inbound)).await;
+}
+
+async fn happens(of: &TestEngine, outcome: Outcome) {
+    let record = encode_outcomes(&[outcome]);
     of.bus.topic(OUTCOMES).unwrap().append(&[&record]).await.unwrap();
 }
 
@@ -211,31 +216,135 @@ async fn an_alert_is_sent_by_who_may_with_the_pin_once_it_is_read_back(ground: T
     assert!(texts[4].contains("Nothing waits for that code"), "a code holds once: {texts:?}");
 }
 
-async fn a_mail_is_believed_by_its_tag_alone_and_replied_to_by_mail(ground: TestBackend) {
+async fn a_mail_that_may_be_of_anybody_answers_its_alert_and_changes_nothing(ground: TestBackend) {
     let of = ground.engine_under_test().await;
     with_services(&of, |_| {}).await;
     of.people(vec![person("ann", &["mail:ann@x.se"])]).await;
     group(&of, "harbour", JoinRule::Open).await;
     let carrier = of.carrier(accepted);
-    let told = of.submit(|_| {}).await.alert;
+    let choice = |key: &str, label: &str| Choice { key: key.into(), label: label.into() };
+    let asked = of
+        .submit(|request| {
+            request.require_answer = true;
+            request.choices = vec![choice("1", "I am safe"), choice("2", "I need help")];
+        })
+        .await
+        .alert;
     got(&carrier, "ann@x.se", 1).await;
-    let mail = |tagged: bool, of: &TestEngine| Inbound {
-        channel: channels::MAIL,
-        route: String::new(),
-        from: "ann@X.se".into(),
-        of: tagged.then_some((told.no, records::EndpointNo(0))),
-        ..said("", "JOIN harbour", of.now())
+    of.until(&asked, |report| report.counts.accepted == 1).await;
+    let mail = |text: &str, tagged: bool| {
+        of.pass_s(1);
+        Inbound {
+            channel: channels::MAIL,
+            route: String::new(),
+            from: "ann@X.se".into(),
+            of: tagged.then_some((asked.no, records::EndpointNo(0))),
+            ..said("", text, of.now())
+        }
     };
-    of.pass_s(1);
-    comes(&of, mail(false, &of)).await;
-    got(&carrier, "ann@x.se", 2).await;
+    for (n, (text, tagged)) in
+        [("JOIN harbour", false), ("JOIN harbour", true), ("STOP", false), ("START", true)]
+            .into_iter()
+            .enumerate()
+    {
+        happens(&of, Outcome::Unproven(Box::new(mail(text, tagged)))).await;
+        let texts = got(&carrier, "ann@x.se", n + 2).await;
+        assert!(texts[n + 1].contains("There is no page"), "{text}: {texts:?}");
+    }
     assert!(ann(&of).await.groups.is_empty(), "anybody can write such a mail");
-    of.pass_s(1);
-    comes(&of, mail(true, &of)).await;
-    let texts = got(&carrier, "ann@x.se", 3).await;
-    assert!(texts[2].contains("Now in the group harbour"), "{texts:?}");
+    assert!(of.store.all_opt_outs(OWN).await.unwrap().is_empty(), "nor does it stop anything");
+    let perhaps = of.store.perhaps_stops(OWN, 0, 10).await.unwrap();
+    assert_eq!(perhaps.iter().map(|one| one.text.as_str()).collect::<Vec<_>>(), ["STOP"]);
+    happens(&of, Outcome::Unproven(Box::new(mail("2", false)))).await;
+    happens(&of, Outcome::Unproven(Box::new(mail("what is this", false)))).await;
+    comes(&of, mail("JOIN harbour", false)).await;
+    let texts = got(&carrier, "ann@x.se", 6).await;
+    assert!(texts[5].contains("Now in the group harbour"), "a relay vouches for it: {texts:?}");
+    assert_eq!(
+        of.until(&asked, |_| true).await.counts.answered,
+        0,
+        "nobody vouches for an answer without a tag"
+    );
+    happens(&of, Outcome::Unproven(Box::new(mail("2", true)))).await;
+    of.until(&asked, |report| report.counts.answered == 1).await;
     let listed = of.store.alerts_before(OWN, None, 10).await.unwrap();
     assert_eq!(listed.len(), 1, "a reply is in no list");
+}
+
+async fn a_chat_is_the_device_of_whom_its_link_was_made_for(ground: TestBackend) {
+    let mut of = ground.engine_under_test().await;
+    of.add_route(route("telegram", channels::IM, |_| {})).await;
+    of.add_route(route("other", channels::IM, |route| route.accounts = vec!["north".into()])).await;
+    let bot = |route: &str, name: &str| ChatBot { route: route.into(), name: name.into() };
+    with_services(&of, |rules| rules.bots = vec![bot("telegram", "city_bot"), bot("other", "north_bot")])
+        .await;
+    of.people(vec![person("ann", &[]), person("bo", &[])]).await;
+    let (of, carrier) = (&of, of.carrier(accepted));
+    let payload = async |id: &str| {
+        let chats = OwnPage::of(&of.engine, OWN, id, String::new()).view().await.unwrap().chats;
+        assert_eq!(chats.len(), 1, "the other bot is of another account: {chats:?}");
+        chats[0].url.strip_prefix("https://t.me/city_bot?start=").unwrap().to_owned()
+    };
+    let start = async |chat: u32, route: &str, payload: &str| {
+        of.pass_s(1);
+        let text = format!("start {payload}");
+        let inbound = said(&format!("telegram:{chat}"), &text, of.now());
+        comes(of, Inbound { channel: channels::IM, route: route.into(), ..inbound }).await;
+    };
+    let hears = async |chat: u32, count: usize, words: &str| {
+        let texts = got(&carrier, &format!("telegram:{chat}"), count).await;
+        assert!(texts[count - 1].contains(words), "{texts:?}");
+    };
+    let old = payload("ann").await;
+    of.pass_s(3_600);
+    start(1, "telegram", &old).await;
+    hears(1, 1, "too old").await;
+    start(1, "telegram", &old).await;
+    let new = payload("ann").await;
+    start(2, "other", &new).await;
+    hears(2, 1, "link is wrong").await;
+    start(3, "telegram", &new).await;
+    hears(3, 1, "Alerts come to this chat").await;
+    let devices = ann(of).await.devices;
+    assert!(devices.len() == 1 && devices[0].verified && devices[0].address == "telegram:3", "{devices:?}");
+    start(3, "telegram", &new).await;
+    hears(3, 2, "is connected").await;
+    start(4, "telegram", &new).await;
+    hears(4, 1, "was used").await;
+    start(3, "telegram", &payload("bo").await).await;
+    hears(3, 3, "somebody else").await;
+    let acts = of.store.audit_entries(store::AuditSearch::newest(Some(OWN), 20)).await.unwrap();
+    let added: Vec<_> = acts.iter().filter(|entry| entry.act.verb == "service.device_add").collect();
+    assert_eq!((added.len(), added[0].act.object.as_str()), (1, "ann"));
+    assert_eq!(ann(of).await.devices.len(), 1);
+    assert!(of.store.recipient(OWN, "bo").await.unwrap().unwrap().0.devices.is_empty());
+    hears(1, 1, "too old").await;
+    assert_eq!(carrier.sent.lock().unwrap().iter().filter(|(to, _)| to == "telegram:1").count(), 1);
+}
+
+async fn a_two_way_pager_uses_services_by_what_it_replies_to_a_page(ground: TestBackend) {
+    const PAGER: &str = "5551239";
+    let mut of = ground.engine_under_test().await;
+    of.add_route(route("pagers", channels::PAGER, |_| {})).await;
+    with_services(&of, |_| {}).await;
+    of.people(vec![person("ann", &[&format!("pager:{PAGER}")])]).await;
+    group(&of, "harbour", JoinRule::Open).await;
+    let carrier = of.carrier(accepted);
+    let asked = of.submit(|request| request.require_answer = true).await.alert;
+    got(&carrier, PAGER, 1).await;
+    of.until(&asked, |report| report.counts.accepted == 1).await;
+    of.pass_s(1);
+    let page = Inbound {
+        channel: channels::PAGER,
+        route: "pagers".into(),
+        of: Some((asked.no, records::EndpointNo(0))),
+        ..said(PAGER, "JOIN harbour", of.now())
+    };
+    comes(&of, page).await;
+    let texts = got(&carrier, PAGER, 2).await;
+    assert!(texts[1].contains("Now in the group harbour"), "{texts:?}");
+    assert_eq!(ann(&of).await.groups, ["harbour"]);
+    assert_eq!(of.until(&asked, |_| true).await.counts.answered, 0, "a service word is no answer");
 }
 
 async fn who_asks_more_than_a_person_does_gets_no_more_replies(ground: TestBackend) {
@@ -257,6 +366,8 @@ over_both!(
     a_choice_of_an_open_alert_goes_before_a_service_word,
     an_operator_decides_who_joins_on_request,
     an_alert_is_sent_by_who_may_with_the_pin_once_it_is_read_back,
-    a_mail_is_believed_by_its_tag_alone_and_replied_to_by_mail,
+    a_mail_that_may_be_of_anybody_answers_its_alert_and_changes_nothing,
+    a_chat_is_the_device_of_whom_its_link_was_made_for,
+    a_two_way_pager_uses_services_by_what_it_replies_to_a_page,
     who_asks_more_than_a_person_does_gets_no_more_replies,
 );

@@ -58,6 +58,13 @@ impl TelegramConnection {
         let Some(me) = answer.body["result"]["id"].as_i64().filter(|_| is_ok(&answer)) else {
             return Err(words(refusal(&api, &answer)));
         };
+        let (named, bot) = (answer.body["result"]["username"].as_str(), setup.settings.bot.as_deref());
+        if let (Some(named), Some(bot)) = (named, bot)
+            && !named.eq_ignore_ascii_case(bot)
+        {
+            let route = setup.settings.name.as_str();
+            tracing::warn!(route, bot, named, "links on people's pages lead to another bot: set bot to its user name");
+        }
         Ok(TelegramConnection {
             api,
             me: me.to_string(),

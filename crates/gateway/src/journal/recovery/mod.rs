@@ -139,6 +139,7 @@ fn is_quiet(bus: &dyn Bus, now: Timestamp) -> Result<bool, BusError> {
         Outcome::CarrierReceipt(of) => Some(of.receipt.at),
         Outcome::Inbound(inbound) => Some(inbound.at),
         Outcome::Reply(reply) => Some(reply.inbound.at),
+        Outcome::Unproven(inbound) => Some(inbound.at),
         Outcome::Claim(claim) => Some(claim.at),
         Outcome::By { .. } => None,
     };
@@ -289,6 +290,7 @@ impl<'a> Scan<'a> {
             | Outcome::CarrierReceipt(_)
             | Outcome::Inbound(_)
             | Outcome::Reply(_)
+            | Outcome::Unproven(_)
             | Outcome::Answer { .. } => {}
             // Of several processes, of which this bus has none any more.
             Outcome::Claim(_) | Outcome::By { .. } => {}

@@ -41,6 +41,59 @@ async fn an_invitation_counts_once_for_a_day_and_the_newest_alone() {
 }
 
 #[tokio::test]
+async fn links_are_guessed_thirty_times_a_minute_and_stored_as_hashes() {
+    let server = TestServer::open().await;
+    let (_, user) = server.post("/api/v1/users", json!({"name": "eva", "roles": ["viewer"]})).await;
+    let invite = format!("/api/v1/users/{}:invite", user["id"].as_str().unwrap());
+    let (_, made) = said(server.call(Method::POST, &invite)).await;
+    let token = made["token"].as_str().unwrap();
+    let kept =
+        server.store.documents_after("default", store::DocumentKind::Invitation, "", 10).await.unwrap();
+    let secret = token.rsplit('.').next().unwrap();
+    assert!(kept.len() == 1 && !format!("{kept:?}").contains(secret), "its hash alone is stored");
+    let accept = async |token: &str| {
+        let accept = server.anon(Method::POST, "/api/v1/invitations:accept");
+        said(accept.json(&json!({"token": token, "password": PASSWORD}))).await.0.as_u16()
+    };
+    for n in 0..30 {
+        assert_eq!(accept(&format!("ZGVmYXVsdA.guess{n}")).await, 404);
+    }
+    assert_eq!(accept(token).await, 429);
+    server.clock.fetch_add(60_000_000, Ordering::Relaxed);
+    assert_eq!(accept(token).await, 200);
+    let acts = server.guessing.failures().take().acts(NOW);
+    assert_eq!((acts[0].object.as_str(), acts[0].count), ("invitation", Some(31)));
+    server.close().await;
+}
+
+#[tokio::test]
+async fn invitations_and_second_factors_are_in_the_audit_trail() {
+    let server = TestServer::open().await;
+    let mut browser = server.signed_in("eva", json!({"roles": ["viewer"]})).await;
+    let (secret, codes) = browser.with_totp(&server).await;
+    let request = browser.request(Method::POST, "/api/v1/me/recovery-codes");
+    assert_eq!(browser.send(request).await.0, 200);
+    browser.get("/api/v1/session").await;
+    assert_eq!(browser.delete("/api/v1/me/totp").await.0, 200);
+    let (_, trail) = server.get("/api/v1/audit").await;
+    let verbs: Vec<&str> =
+        trail["items"].as_array().unwrap().iter().map(|act| act["verb"].as_str().unwrap()).collect();
+    let expected = [
+        "user.totp.off",
+        "user.recovery-codes.new",
+        "user.totp.on",
+        "user.totp.offer",
+        "session.begin",
+        "user.password.set",
+        "user.invite",
+        "user.create",
+    ];
+    assert_eq!(verbs[..8], expected, "{trail}");
+    assert!(!trail.to_string().contains(&secret) && !trail.to_string().contains(&codes[0]), "{trail}");
+    server.close().await;
+}
+
+#[tokio::test]
 async fn a_reset_gives_another_password_and_takes_lost_factors_away() {
     let server = TestServer::open().await;
     let mut browser = server.signed_in("eva", json!({"roles": ["viewer"]})).await;
@@ -181,7 +234,7 @@ async fn the_spaces_are_apart_and_a_user_is_in_those_that_an_administrator_gave(
     let (status, drill) = both.post("/api/v1/alerts?mode=sync", alert(None)).await;
     assert_eq!(status, 201, "{drill}");
     let path = format!("/api/v1/alerts/{}", drill["id"].as_str().unwrap());
-    assert_eq!(both.get(&path).await.1["mode"], "drill", "without a mode it is of its space");
+    assert_eq!(both.get(&path).await.1["request"]["mode"], "drill", "without a mode it is of its space");
     both.space = Some("live");
     for (method, path) in [
         (Method::GET, path.clone()),

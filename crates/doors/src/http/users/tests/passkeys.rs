@@ -18,6 +18,7 @@ const PRESENT: u8 = 0x05;
 const ATTESTED: u8 = 0x40;
 
 struct Authenticator {
+    id: [u8; 16],
     key: EcdsaKeyPair,
     handle: String,
     count: u32,
@@ -28,7 +29,7 @@ impl Authenticator {
         let random = SystemRandom::new();
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random).unwrap();
         let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, pkcs8.as_ref(), &random);
-        Authenticator { key: key.unwrap(), handle: handle.to_owned(), count: 0 }
+        Authenticator { id: ID, key: key.unwrap(), handle: handle.to_owned(), count: 0 }
     }
 
     fn data(&self, flags: u8, rest: &[u8]) -> Vec<u8> {
@@ -41,8 +42,8 @@ impl Authenticator {
             .to_string()
     }
 
-    fn credential(response: &Value) -> Value {
-        let id = URL_SAFE_NO_PAD.encode(ID);
+    fn credential(&self, response: &Value) -> Value {
+        let id = URL_SAFE_NO_PAD.encode(self.id);
         json!({"id": id, "rawId": id, "type": "public-key", "response": response})
     }
 
@@ -51,7 +52,8 @@ impl Authenticator {
         let point = self.key.public_key().as_ref();
         let key =
             PasskeyKey::Es256 { x: point[1..33].try_into().unwrap(), y: point[33..].try_into().unwrap() };
-        let credential = [&[0; 16][..], &(ID.len() as u16).to_be_bytes(), &ID, &key.write()].concat();
+        let credential =
+            [&[0; 16][..], &(self.id.len() as u16).to_be_bytes(), &self.id, &key.write()].concat();
         let text = |text: &str| CborValue::Text(text.to_owned());
         let object = CborValue::Map(vec![
             (text("fmt"), text("none")),
@@ -61,7 +63,7 @@ impl Authenticator {
         let mut octets = Vec::new();
         cbor::write(&object, &mut octets);
         let client_data = Authenticator::client_data("webauthn.create", options, ORIGIN);
-        Authenticator::credential(&json!({
+        self.credential(&json!({
             "clientDataJSON": URL_SAFE_NO_PAD.encode(client_data),
             "attestationObject": URL_SAFE_NO_PAD.encode(octets),
             "transports": ["internal"],
@@ -71,11 +73,15 @@ impl Authenticator {
     /// The answer to the options of an assertion.
     fn get(&mut self, options: &Value, origin: &str) -> Value {
         self.count += 1;
-        let client_data = Authenticator::client_data("webauthn.get", options, origin);
-        let data = self.data(PRESENT, &[]);
+        self.answer(PRESENT, &Authenticator::client_data("webauthn.get", options, origin))
+    }
+
+    /// An answer with these flags and this client data, signed rightly.
+    fn answer(&self, flags: u8, client_data: &str) -> Value {
+        let data = self.data(flags, &[]);
         let signed = [&data, digest(&SHA256, client_data.as_bytes()).as_ref()].concat();
         let signature = self.key.sign(&SystemRandom::new(), &signed).unwrap();
-        Authenticator::credential(&json!({
+        self.credential(&json!({
             "clientDataJSON": URL_SAFE_NO_PAD.encode(client_data),
             "authenticatorData": URL_SAFE_NO_PAD.encode(data),
             "signature": URL_SAFE_NO_PAD.encode(signature.as_ref()),
@@ -130,6 +136,66 @@ async fn a_passkey_signs_in_alone_and_its_answer_counts_once() {
     let stranger = Authenticator::new("u_nobody").get(&options["passkey"], ORIGIN);
     let (status, problem) = Browser::of(&server).post("/api/v1/session", json!({"passkey": stranger})).await;
     assert_eq!((status.as_u16(), slug(&problem)), (401, "sign-in-failed"));
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_challenge_is_answered_once_in_time_and_for_what_it_was_made() {
+    let server = server().await;
+    let mut browser = server.signed_in("eva", json!({"roles": ["viewer"]})).await;
+    let mut authenticator = registered(&mut browser).await;
+    // Of a registration: again by another authenticator, and too late.
+    let request = browser.request(Method::POST, "/api/v1/me/passkeys:options");
+    let (_, options) = browser.send(request).await;
+    let mut other = Authenticator::new(&browser.user);
+    for (id, after_s, status, words) in
+        [([8; 16], 0, 201, ""), ([9; 16], 0, 422, "answered before"), ([9; 16], 301, 422, "too old")]
+    {
+        server.clock.fetch_add(after_s * 1_000_000, Ordering::Relaxed);
+        other.id = id;
+        let body = json!({"credential": other.create(&options)});
+        let (given, problem) = browser.post("/api/v1/me/passkeys", body).await;
+        assert_eq!(given, status, "{problem}");
+        assert!(status == 201 || reason(&problem, "credential").contains(words), "{problem}");
+        browser.get("/api/v1/session").await;
+    }
+    // Of a sign-in: wrong in one thing each, in another session, and too late.
+    let (_, options) = Browser::of(&server).get("/api/v1/session/options").await;
+    let (_, pending) = Browser::of(&server).sign_in("eva", PASSWORD).await;
+    let challenge = &options["passkey"];
+    let client_data = Authenticator::client_data("webauthn.get", challenge, ORIGIN);
+    let crossing = client_data.replace("\"crossOrigin\":false", "\"crossOrigin\":true");
+    let created = Authenticator::client_data("webauthn.create", challenge, ORIGIN);
+    authenticator.count += 1;
+    let wrong = [
+        ("nobody was there", authenticator.answer(0x04, &client_data)),
+        ("its holder was not checked", authenticator.answer(0x01, &client_data)),
+        ("in a frame of another site", authenticator.answer(PRESENT, &crossing)),
+        ("the answer of a registration", authenticator.answer(PRESENT, &created)),
+        ("the challenge of a second factor", authenticator.get(&pending["passkey"], ORIGIN)),
+    ];
+    for (n, (why, answer)) in wrong.into_iter().enumerate() {
+        let (status, problem) =
+            Browser::of(&server).post("/api/v1/session", json!({"passkey": answer})).await;
+        assert_eq!((status.as_u16(), slug(&problem)), (401, "sign-in-failed"), "{why}: {problem}");
+        server.clock.fetch_add((1 << n) * 1_000_000, Ordering::Relaxed);
+    }
+    let mut second = Browser::of(&server);
+    second.sign_in("eva", PASSWORD).await;
+    let answer = authenticator.get(&pending["passkey"], ORIGIN);
+    let (status, problem) = second.post("/api/v1/session:second", json!({"passkey": answer})).await;
+    assert_eq!((status.as_u16(), slug(&problem)), (401, "sign-in-failed"), "of another session: {problem}");
+    let answer = authenticator.get(challenge, ORIGIN);
+    assert_eq!(Browser::of(&server).post("/api/v1/session", json!({"passkey": answer})).await.0, 200);
+    // A counter that does not rise is that of a copy.
+    server.clock.fetch_add(1_000_000, Ordering::Relaxed);
+    let (_, options) = Browser::of(&server).get("/api/v1/session/options").await;
+    authenticator.count -= 1;
+    let copied = authenticator.get(&options["passkey"], ORIGIN);
+    assert_eq!(Browser::of(&server).post("/api/v1/session", json!({"passkey": copied})).await.0, 401);
+    server.clock.fetch_add(301_000_000, Ordering::Relaxed);
+    let late = authenticator.get(&options["passkey"], ORIGIN);
+    assert_eq!(Browser::of(&server).post("/api/v1/session", json!({"passkey": late})).await.0, 401);
     server.close().await;
 }
 

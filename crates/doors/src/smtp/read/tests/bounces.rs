@@ -21,7 +21,9 @@ fn group(original: &str, last: &str, action: &str, status: &str) -> String {
 fn state(text: &str) -> Option<ReceiptState> {
     let octets = text.replace('\n', "\r\n").into_bytes();
     let mail = InboundMail { from: String::new(), recipients: vec![recipient(TagKind::Bounces)], octets };
-    match super::super::read(&mail, &[Some(ADDRESS.to_owned())], AT).remove(0) {
+    let addresses = [Some(ADDRESS.to_owned())];
+    let facts = MailFacts { addresses: &addresses, at: AT, ..MailFacts::default() };
+    match super::super::read(&mail, facts).remove(0) {
         MailReading::Outcome(Outcome::Receipt(receipt)) => Some(receipt.state),
         _ => None,
     }

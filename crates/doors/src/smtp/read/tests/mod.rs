@@ -4,9 +4,10 @@ use records::{AlertNo, EndpointNo};
 mod answers;
 mod bounces;
 
-/// Reads a mail whose deliveries' addresses are not known.
+/// Reads a mail to deliveries that all went to Anna.
 fn read(mail: &InboundMail, at: Timestamp) -> Vec<MailReading> {
-    super::read(mail, &[], at)
+    let addresses = vec![Some("anna@people.test".to_owned()); mail.recipients.len()];
+    super::read(mail, MailFacts { addresses: &addresses, at, ..MailFacts::default() })
 }
 
 fn recipient(kind: TagKind) -> InboundRecipient {
@@ -226,6 +227,49 @@ fn a_reply_is_the_answer_of_its_delivery() {
             at: AT,
         }))
     );
+}
+
+#[test]
+fn an_author_is_proven_by_the_tag_of_their_own_mail_or_by_a_relay_of_ours() {
+    let passed = "Authentication-Results: mx.city.test; dmarc=pass header.from=people.test\n";
+    let untagged = || InboundRecipient::Untagged("answers@in.test".to_owned());
+    let relay = Some("mx.city.test");
+    let anna = "From: anna@people.test\n";
+    for (headers, to, address, authserv_id, is_proven) in [
+        (anna, recipient(TagKind::Answers), Some("Anna@People.Test"), None, true),
+        (anna, recipient(TagKind::Answers), Some("bo@people.test"), None, false),
+        (anna, recipient(TagKind::Answers), None, None, false),
+        (anna, recipient(TagKind::Answers), None, relay, false),
+        (anna, untagged(), None, relay, false),
+        (&format!("{passed}{anna}"), untagged(), None, relay, true),
+        (&format!("{passed}{anna}"), untagged(), None, Some("mx.other.test"), false),
+        (&format!("{passed}{anna}"), untagged(), None, None, false),
+        (&format!("{passed}{anna}"), recipient(TagKind::Answers), Some("bo@people.test"), relay, true),
+        (&format!("{passed}From: a@evil.test\n"), untagged(), None, relay, false),
+    ] {
+        let octets = format!("{headers}Subject: Re: x\n\nJOIN harbour\n").replace('\n', "\r\n").into_bytes();
+        let is_tagged = matches!(to, InboundRecipient::Tagged(_));
+        let mail = InboundMail { from: "anna@people.test".to_owned(), recipients: vec![to], octets };
+        let addresses = [address.map(str::to_owned)];
+        let facts = MailFacts { addresses: &addresses, authserv_id, at: AT };
+        let inbound = match super::read(&mail, facts).remove(0) {
+            MailReading::Outcome(Outcome::Inbound(inbound)) if is_proven => inbound,
+            MailReading::Outcome(Outcome::Unproven(inbound)) if !is_proven => *inbound,
+            other => panic!("{headers}, {address:?}, {authserv_id:?}: {other:?}"),
+        };
+        assert_eq!((inbound.text.as_str(), inbound.of.is_some()), ("JOIN harbour", is_tagged));
+    }
+}
+
+#[test]
+fn a_mail_without_a_tag_is_ignored_where_no_person_wrote_it() {
+    let octets = sample!("postfix_failed").1.replace('\n', "\r\n").into_bytes();
+    let recipients = vec![InboundRecipient::Untagged("answers@in.test".to_owned())];
+    let bounce = InboundMail { from: String::new(), recipients: recipients.clone(), octets };
+    assert_eq!(read(&bounce, AT), [MailReading::Ignored("no tag")]);
+    let octets = b"From: anna@people.test\r\nAuto-Submitted: auto-replied\r\n\r\naway\r\n".to_vec();
+    let away = InboundMail { from: "anna@people.test".to_owned(), recipients, octets };
+    assert_eq!(read(&away, AT), [MailReading::Ignored("auto-submitted")]);
 }
 
 #[test]
