@@ -202,6 +202,7 @@ mod tests {
             priority: 0,
             validity_s: 0,
             receipts: true,
+            shares: None,
         };
         Setup {
             media: store::media::Media::at(&data.join("media")),
@@ -257,6 +258,8 @@ mod tests {
             sender: None,
             mode: Mode::Live,
             participants_only: false,
+            needs_help: Vec::new(),
+            follows: None,
             flash: false,
             resources: Vec::new(),
             attachments: Vec::new(),

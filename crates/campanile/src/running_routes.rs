@@ -36,6 +36,7 @@ impl RunningRoutes {
     /// Opens the gateway of a route's channel.
     pub(crate) fn open(&mut self, configured: &ConfiguredRoute) -> Result<(), String> {
         let name = configured.route.name.clone();
+        self.context.limits.set_shares(&name, configured.route.shares.as_deref());
         let simulated = self.simulators.address(&name);
         let running = gateway_of(configured)?
             .start(&configured.settings, simulated.as_deref(), &self.context)
@@ -74,12 +75,14 @@ impl RunningRoutes {
             self.open(new)?;
             return Ok(Some("added"));
         };
-        if before.settings == new.settings && before.simulator == new.simulator {
+        let has_same_account = before.route.shares == new.route.shares;
+        if before.settings == new.settings && before.simulator == new.simulator && has_same_account {
             self.configured.insert(name.clone(), new.clone());
             return Ok(Some("changed"));
         }
         if before.route.channel == new.route.channel
             && before.simulator == new.simulator
+            && has_same_account
             && let Some(running) = self.gateways.get(name)
         {
             let simulator = self.simulators.address(name);

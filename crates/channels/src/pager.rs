@@ -123,6 +123,8 @@ mod tests {
             sender: None,
             mode: Mode::Live,
             participants_only: false,
+            needs_help: Vec::new(),
+            follows: None,
             flash: false,
             resources: Vec::new(),
             attachments: Vec::new(),

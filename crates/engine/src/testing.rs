@@ -26,6 +26,8 @@ pub fn request(text: &str) -> AlertRequest {
         sender: None,
         mode: Mode::Live,
         participants_only: false,
+        needs_help: Vec::new(),
+        follows: None,
         flash: false,
         resources: Vec::new(),
         attachments: Vec::new(),
@@ -49,6 +51,7 @@ pub fn route(name: &str, channel: ChannelNumber, change: impl FnOnce(&mut Route)
         priority: 0,
         validity_s: 0,
         receipts: true,
+        shares: None,
     };
     change(&mut route);
     route

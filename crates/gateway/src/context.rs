@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::callback_urls::CallbackUrls;
 use crate::cluster::Cluster;
+use crate::dispatcher::AccountLimits;
 use crate::documents::AlertDocuments;
 use crate::funds::Funds;
 use crate::journal::recovery::Recovery;
@@ -65,6 +66,8 @@ pub struct GatewayContext {
     /// Sessions of the line protocol that are open in this process: the topic door enters them. None by
     /// default.
     pub lines: Arc<LineSessions>,
+    /// The rates agreed with carriers, by account: routes may share one.
+    pub limits: Arc<AccountLimits>,
     /// What earlier processes left half done, found once for all routes.
     pub(crate) recovery: Arc<Recovery>,
 }
@@ -87,6 +90,7 @@ impl GatewayContext {
             callback_urls: None,
             signing_key: Arc::default(),
             lines: Arc::default(),
+            limits: Arc::default(),
             recovery,
         }
     }

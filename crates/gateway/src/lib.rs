@@ -57,6 +57,7 @@ gateways! {
 
 pub use callback_urls::CallbackUrls;
 pub use context::{Behind, Clock, GatewayContext, RouteProblem, RunningGateway, Stop, WriteObserver};
+pub use dispatcher::AccountLimits;
 pub use documents::{AlertDocuments, AttachedFile, DocumentSet, NoDocuments};
 pub use funds::Funds;
 pub use registry::{AnyRoute, Gateway, Simulator, SimulatorOptions};

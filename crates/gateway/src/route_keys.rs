@@ -27,6 +27,11 @@ section! {
         /// Messages per second over all sessions (SMS: parts; edge sites: pushes begun); 0 is unlimited.
         #[manual(example = 5.0)]
         rate: f64 = 0.0,
+        /// The route whose carrier account it has too, as a drill route has that of a live one: both
+        /// together send no more than `rate`, which is the same in both, and the route that is named goes
+        /// first. Of the same channel, and itself without `shares`.
+        #[manual(default = "none: an account of its own", example = "carrier-1")]
+        shares: Option<String> = None,
         /// Prefixes of the addresses that the route takes; for SMS such as `"+46"`. None: all (of channel
         /// `im`: those of its network).
         #[manual(example = ["+46", "+47"])]

@@ -202,6 +202,12 @@ pub struct AlertRequest {
     /// Only recipients who take part in exercises.
     #[serde(default)]
     pub participants_only: bool,
+    /// Keys of the choices by which people call for help.
+    #[serde(default)]
+    pub needs_help: Vec<String>,
+    /// The earlier alert that it goes on with: a follow-up, a correction, an all-clear.
+    #[serde(default)]
+    pub follows: Option<AlertId>,
     /// Shown at once and not kept (SMS class 0).
     pub flash: bool,
     /// Links to pictures and documents.

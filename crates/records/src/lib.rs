@@ -17,6 +17,7 @@ mod channel;
 mod delivery;
 mod form;
 mod group;
+mod help;
 mod ids;
 mod line_block;
 mod message;
@@ -53,6 +54,7 @@ pub use channel::ChannelNumber;
 pub use delivery::{Answer, Delivery, DeliveryState, Reason};
 pub use form::{DATA_FORM, FORM, behind_form, with_form};
 pub use group::{Group, JoinRule, Rule, Test};
+pub use help::{HelpCase, HelpReason};
 pub use ids::{AlertId, AlertNo, EndpointNo};
 pub use line_block::LineBlock;
 pub use message::{

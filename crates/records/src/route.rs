@@ -31,6 +31,8 @@ pub struct Route {
     pub validity_s: u32,
     /// The network tells what became of a message.
     pub receipts: bool,
+    /// The route whose account it has, and whose rate: both together send no more than that.
+    pub shares: Option<String>,
 }
 
 /// Which queue of a route: an emergency has its own and is read first.

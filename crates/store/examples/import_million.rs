@@ -287,6 +287,8 @@ fn alert() -> Alert {
             attachments: Vec::new(),
             area: None,
             participants_only: false,
+            needs_help: Vec::new(),
+            follows: None,
         },
         origin: Origin::Api,
         note: String::new(),

@@ -35,6 +35,8 @@ pub enum DocumentKind {
     Review,
     /// Somebody who needs help.
     HelpCase,
+    /// What alerts of a client have where they say nothing, by the id of its token, or for a whole account.
+    Profile,
 }
 
 impl DocumentKind {
@@ -53,6 +55,7 @@ impl DocumentKind {
             DocumentKind::Provisioned => "provisioned",
             DocumentKind::Review => "review",
             DocumentKind::HelpCase => "help_case",
+            DocumentKind::Profile => "profile",
         }
     }
 }

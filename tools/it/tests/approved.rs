@@ -348,9 +348,9 @@ impl<'c, G: Ground> Office<'c, G> {
         let mut verify = Command::new(program());
         verify.args(["audit", "verify", "--url", api.url()]).env("CAMPANILE_TOKEN", api.token());
         let output = tokio::task::block_in_place(|| verify.output().unwrap());
-        let (said, errors) =
-            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "{said}{errors}");
+        let said =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
     }
 }
 

@@ -110,7 +110,9 @@ async fn a_pager_gets_its_own_text_within_its_length_and_a_drill_is_marked() {
     let config = route(carrier.address(), "length = 60").replace("\"live\"", "\"drill\"");
     let server = Server::start(&config).await;
     let api = server.api();
-    api.add_recipients(&json!([owner("ann", "1001")])).await;
+    let mut ann = owner("ann", "1001");
+    ann["participant"] = json!(true);
+    api.add_recipients(&json!([ann])).await;
     let long = "Hej alla!\nLämna hamnen genom den norra grinden och vänta vid samlingsplatsen.\nMed vänlig hälsning\nStaden";
     for (body, expected) in [
         (json!({"text": long}), "[EXERCISE] Lamna hamnen genom den norra grinden och vanta..."),
@@ -122,6 +124,7 @@ async fn a_pager_gets_its_own_text_within_its_length_and_a_drill_is_marked() {
         let mut body = body;
         body["audience"] = json!(["recipient:ann"]);
         body["mode"] = json!("drill");
+        body["participants_only"] = json!(true);
         let id = api.submit(&body).await;
         let report = api.done(&id, SOON).await;
         assert_eq!(count(&report, "accepted"), 1, "{report}");

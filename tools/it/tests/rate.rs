@@ -1,6 +1,6 @@
 //! A route's limit holds in every second, whatever happens, and is reached.
 
-use crate::fixtures::{LATER, SOON, carrier, phones_csv};
+use crate::fixtures::{LATER, SOON, carrier, phone_owner, phones_csv};
 use it::{Server, SyscallTrace, eventually, sms_route};
 use serde_json::json;
 use sim::smsc::Smsc;
@@ -84,4 +84,36 @@ async fn a_long_message_counts_by_its_parts() {
     assert_eq!((stats.messages, stats.submits), (25, 125));
     // 125 parts at 20/s, from the first on.
     assert!(began.elapsed().as_secs_f64() > 6.0, "{:?}", began.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_live_and_a_drill_route_of_one_account_hold_its_limit_together() {
+    const EACH: u64 = 120;
+    let carrier = carrier().await;
+    let drill = sms_route("drill", carrier.address(), "rate = 50.0\nshares = \"live\"");
+    let config = sms_route("live", carrier.address(), "rate = 50.0")
+        + &drill.replace("\"live\"\naddr", "\"drill\"\naddr");
+    let mut server = Server::start(&config).await;
+    let trace = SyscallTrace::attach(server.pid().unwrap());
+    let api = server.api();
+    let people: Vec<serde_json::Value> = (0..EACH)
+        .map(|place| {
+            let mut person = phone_owner(&format!("p{place}"), place);
+            person["participant"] = json!(true);
+            person
+        })
+        .collect();
+    api.add_recipients(&json!(people)).await;
+    let practice =
+        json!({"text": "practice", "audience": ["all"], "mode": "drill", "participants_only": true});
+    let (drill, live) =
+        (api.submit(&practice).await, api.submit(&json!({"text": "real", "audience": ["all"]})).await);
+    api.done(&live, LATER).await;
+    api.done(&drill, LATER).await;
+    server.stop().await;
+    let all = trace.submits();
+    assert_eq!(carrier.stats().messages, 2 * EACH);
+    let most = most_in_a_second(&all);
+    println!("most in a second: {most}; {:.2} a second", per_second(&all));
+    assert!(most <= RATE, "{most} in a second");
 }

@@ -67,9 +67,15 @@ pub(crate) struct AlertArgs {
     /// A drill uses drill routes only and is marked as an exercise
     #[arg(long, value_parser = ["live", "drill"])]
     pub mode: Option<String>,
-    /// Only recipients that take part in drills
+    /// Only recipients that take part in drills: needed in a drill by a route that is not simulated
     #[arg(long)]
     pub participants_only: bool,
+    /// Key of a --choice by which people call for help
+    #[arg(long, value_name = "KEY", value_delimiter = ',')]
+    pub needs_help: Vec<String>,
+    /// The earlier alert that this one goes on with, of the same mode
+    #[arg(long, value_name = "ID")]
+    pub follows: Option<String>,
     /// Show on the screen at once, without storing (SMS)
     #[arg(long)]
     pub flash: bool,
@@ -101,7 +107,7 @@ impl AlertArgs {
         put("headline", text(&self.headline));
         put("channels", list(&self.channel));
         put("require_answer", (self.require_answer || !self.choice.is_empty()).then_some(true.into()));
-        put("choices", choices(&self.choice)?);
+        put("choices", choices(&self.choice, &self.needs_help)?);
         put("strategy", self.strategy.as_deref().map(strategy).transpose()?);
         put("terminal", text(&self.terminal));
         put(
@@ -114,6 +120,7 @@ impl AlertArgs {
         put("sender", text(&self.sender));
         put("mode", text(&self.mode));
         put("participants_only", self.participants_only.then_some(true.into()));
+        put("follows", text(&self.follows));
         put("flash", self.flash.then_some(true.into()));
         put("callback", self.callback.as_ref().map(|url| json!({"url": url})));
         Ok(Value::Object(body))
@@ -139,18 +146,24 @@ fn read_body(file: &PathBuf) -> Result<Map<String, Value>, Failure> {
     }
 }
 
-fn choices(given: &[String]) -> Result<Option<Value>, Failure> {
+fn choices(given: &[String], needs_help: &[String]) -> Result<Option<Value>, Failure> {
     let choice = |choice: &String| match choice.split_once('=') {
         Some((key, label)) if !key.trim().is_empty() && !label.trim().is_empty() => {
             Ok(json!({"key": key.trim(), "label": label.trim()}))
         }
         _ => Err(Failure::Usage(format!("--choice {choice:?} is not KEY=LABEL, such as \"1=I am safe\""))),
     };
-    let choices: Vec<Value> = given.iter().map(choice).collect::<Result<_, _>>()?;
+    let mut choices: Vec<Value> = given.iter().map(choice).collect::<Result<_, _>>()?;
+    for key in needs_help {
+        let named = choices.iter_mut().find(|choice| choice["key"] == key.trim());
+        let unknown = || Failure::Usage(format!("--needs-help {key:?} is the key of no --choice"));
+        named.ok_or_else(unknown)?["needs_help"] = true.into();
+    }
     Ok((!choices.is_empty()).then_some(Value::Array(choices)))
 }
 
-fn strategy(text: &str) -> Result<Value, Failure> {
+/// A strategy as the API has it.
+pub(super) fn strategy(text: &str) -> Result<Value, Failure> {
     match (text, text.strip_prefix("escalate:")) {
         ("all" | "first-reachable", _) => Ok(text.into()),
         (_, Some(after)) => {

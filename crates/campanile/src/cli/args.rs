@@ -83,6 +83,9 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     /// Tokens: create, list, revoke
     #[command(subcommand)]
     Token(Token),
+    /// Client profiles, what alerts of a token have where they say nothing: list, show, set, remove
+    #[command(subcommand)]
+    Profile(super::profiles::ProfileCommand),
     /// Users, people who sign in: create, list, invite, reset, disable, enable
     #[command(subcommand)]
     User(UserCommand),

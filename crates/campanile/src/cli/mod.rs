@@ -19,6 +19,7 @@ mod local_tokens;
 mod migrate;
 mod people;
 mod privacy;
+mod profiles;
 mod report;
 mod sse;
 mod stops;
@@ -139,11 +140,7 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
             AlertCommand::Report(report) => Box::pin(alerts::report(report)),
         }),
         CliCommand::Forecast(forecast) => client::block_on(Box::pin(alerts::forecast(forecast))),
-        CliCommand::Stops(command) => client::block_on(match command {
-            stops::StopsCommand::List(list) => Box::pin(stops::list(list)) as client::Work,
-            stops::StopsCommand::Confirm(one) => Box::pin(stops::decide(one, true)),
-            stops::StopsCommand::Dismiss(one) => Box::pin(stops::decide(one, false)),
-        }),
+        CliCommand::Stops(command) => client::block_on(stops::work(command)),
         CliCommand::Token(token) => client::block_on(match token {
             Token::Create(create) => match create.data.clone() {
                 Some(data) => {
@@ -154,6 +151,7 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
             Token::List(list) => Box::pin(tokens::list(list)),
             Token::Revoke(revoke) => Box::pin(tokens::revoke(revoke)),
         }),
+        CliCommand::Profile(profile) => client::block_on(profiles::work(profile)),
         CliCommand::User(user) => client::block_on(match user {
             UserCommand::Create(create) => match create.data.clone() {
                 Some(data) => {

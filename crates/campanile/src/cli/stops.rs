@@ -1,7 +1,7 @@
 //! `campanile stops`.
 
 use super::args::{FormatArgs, One, ServerArgs};
-use super::client::{ApiClient, segment};
+use super::client::{ApiClient, Work, segment};
 use super::{Outcome, print, table};
 use clap::{Args, Subcommand};
 use reqwest::Method;
@@ -31,7 +31,16 @@ pub(crate) struct ListStops {
 /// Columns of the list, by their names in the API.
 const COLUMNS: [&str; 6] = ["id", "at", "channel", "address", "sender", "text"];
 
-pub(super) async fn list(list: ListStops) -> Outcome {
+/// What a command does.
+pub(super) fn work(command: StopsCommand) -> Work {
+    match command {
+        StopsCommand::List(of) => Box::pin(list(of)),
+        StopsCommand::Confirm(one) => Box::pin(decide(one, true)),
+        StopsCommand::Dismiss(one) => Box::pin(decide(one, false)),
+    }
+}
+
+async fn list(list: ListStops) -> Outcome {
     let client = ApiClient::new(&list.server)?;
     let mut items: Vec<Value> = Vec::new();
     let mut next = None::<String>;
@@ -54,7 +63,7 @@ pub(super) async fn list(list: ListStops) -> Outcome {
     print(&table::columns(COLUMNS, items.iter().map(row)))
 }
 
-pub(super) async fn decide(one: One, is_stop: bool) -> Outcome {
+async fn decide(one: One, is_stop: bool) -> Outcome {
     let client = ApiClient::new(&one.server)?;
     let verb = if is_stop { "confirm" } else { "dismiss" };
     let path = format!("/api/v1/stops/{}:{verb}", segment(&one.id));

@@ -123,7 +123,7 @@ fn alert_request(line: &str) -> Result<Value, Failure> {
 #[test]
 fn options_become_the_request_of_the_api() {
     let line = "--audience|group:staff|--audience|all|--exclude|group:leave|--text|Hello {{name}}|--headline|H|--channel|sms,mail|\
-                --choice|1=I am safe|--choice|2 = I need help|--strategy|escalate:5m|--terminal|answered|--expires|4h|\
+                --choice|1=I am safe|--choice|2 = I need help|--needs-help|2|--follows|0193|--strategy|escalate:5m|--terminal|answered|--expires|4h|\
                 --not-before|2027-01-15T09:00:00+01:00|--priority|emergency|--on-unknown|hold|--sender|CITY|--mode|drill|--participants-only|--flash|\
                 --callback|https://x.example/";
     assert_eq!(
@@ -131,16 +131,21 @@ fn options_become_the_request_of_the_api() {
         json!({
             "audience": ["group:staff", "all"], "exclude": ["group:leave"], "text": "Hello {{name}}", "headline": "H",
             "channels": ["sms", "mail"], "require_answer": true,
-            "choices": [{"key": "1", "label": "I am safe"}, {"key": "2", "label": "I need help"}],
+            "choices": [{"key": "1", "label": "I am safe"}, {"key": "2", "label": "I need help", "needs_help": true}], "follows": "0193",
             "strategy": {"escalate_after": "5m"}, "terminal": "answered", "expires": "2027-01-15T12:00:00Z",
             "not_before": "2027-01-15T09:00:00+01:00", "priority": "emergency", "on_unknown": "hold", "sender": "CITY",
             "mode": "drill", "participants_only": true, "flash": true, "callback": {"url": "https://x.example/"},
         })
     );
     assert_eq!(alert_request("--audience|all|--text|x").unwrap(), json!({"audience": ["all"], "text": "x"}));
-    for wrong in
-        ["--choice|1", "--choice|=x", "--strategy|some", "--strategy|escalate:soon", "--expires|tomorrow"]
-    {
+    for wrong in [
+        "--choice|1",
+        "--choice|=x",
+        "--needs-help|3",
+        "--strategy|some",
+        "--strategy|escalate:soon",
+        "--expires|tomorrow",
+    ] {
         let result = alert_request(&format!("--audience|all|--text|x|{wrong}"));
         assert!(matches!(result, Err(Failure::Usage(_))), "{wrong}: {result:?}");
     }

@@ -39,9 +39,10 @@ section! {
         /// `"hook"`, `"device"` (SEND), `"schedule"`. None: all.
         #[manual(example = ["console", "schedule"])]
         origin: Vec<OriginChoice> = Vec::new(),
-        /// What the rule holds for: `"alert"`, and, which need nobody unless a rule says so, `"stop"`,
-        /// `"pause"`, and `"follow-up"`: a correction or an all-clear, to those alone who got an earlier
-        /// alert.
+        /// What the rule holds for: `"alert"`; `"follow-up"`, an alert that `follows` an earlier one and
+        /// reaches others than those who got it: rules for `"alert"` hold for it too; and, which need nobody
+        /// unless a rule says so, `"correction"`, a correction or an all-clear, to those alone who got an
+        /// earlier alert, `"stop"` and `"pause"`.
         applies_to: Vec<SubjectChoice> = vec![SubjectChoice::Alert],
         /// Other people who have to approve: `"nobody"`, `"one"` or `"two"`.
         #[manual(required, example = "one")]
@@ -92,8 +93,10 @@ words! {
     SubjectChoice {
         /// An alert.
         Alert = "alert",
-        /// A correction or an all-clear.
+        /// An alert that goes on with an earlier one.
         FollowUp = "follow-up",
+        /// A correction or an all-clear.
+        Correction = "correction",
         /// A stop for good.
         Stop = "stop",
         /// A pause.
@@ -155,6 +158,7 @@ impl SubjectChoice {
         match self {
             SubjectChoice::Alert => ApprovalSubject::Alert,
             SubjectChoice::FollowUp => ApprovalSubject::FollowUp,
+            SubjectChoice::Correction => ApprovalSubject::Correction,
             SubjectChoice::Stop => ApprovalSubject::Stop,
             SubjectChoice::Pause => ApprovalSubject::Pause,
         }
@@ -196,10 +200,9 @@ impl Check<'_> {
                 &at("applies_to"),
                 rule.applies_to.is_empty().then_some("is empty: the rule would hold for nothing"),
             );
-            let is_alerts = rule
-                .applies_to
-                .iter()
-                .any(|choice| matches!(choice, SubjectChoice::Alert | SubjectChoice::FollowUp));
+            let is_steering =
+                |choice: &SubjectChoice| matches!(choice, SubjectChoice::Stop | SubjectChoice::Pause);
+            let is_alerts = !rule.applies_to.iter().all(is_steering);
             let is_idle = rule.limit.is_some() && !is_alerts && !rule.applies_to.is_empty();
             self.check(&at("limit"), is_idle.then_some("has no effect on stops and pauses alone"));
             self.check(&at("remind"), outside(rule.remind, REMIND).then_some("must be 10s to 1d"));

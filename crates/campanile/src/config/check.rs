@@ -192,7 +192,35 @@ impl Check<'_> {
                 self.add(&format!("{path}.name"), format!("{name:?} is the name of another route"));
             }
             self.route(route, &path);
+            self.shares(route, &path);
         }
+    }
+
+    /// A route shares the limit of another one of the same account, whose own it is.
+    fn shares(&mut self, route: &Route, path: &str) {
+        let Some(named) = &route.common.shares else { return };
+        let own = &route.common;
+        let found = self.config.route.iter().map(|route| &route.common).find(|other| other.name == *named);
+        let wrong = match found {
+            _ if *named == own.name => Some(format!("{named:?} is the route itself: leave shares out")),
+            None => Some(format!("there is no route {named:?}")),
+            Some(other) if other.shares.is_some() => {
+                let first = other.shares.clone().unwrap_or_default();
+                Some(format!(
+                    "{named:?} shares the limit of {first:?} itself: name the route that has the account"
+                ))
+            }
+            Some(other) if other.channel != own.channel => {
+                let other = other.channel.map_or("none", channels::name);
+                Some(format!("{named:?} is of channel {other}: only routes of one channel share an account"))
+            }
+            Some(other) if other.rate != own.rate => Some(format!(
+                "{named:?} has rate = {}, this route {}: they are one account, so write the same in both",
+                other.rate, own.rate
+            )),
+            Some(_) => None,
+        };
+        self.check(&format!("{path}.shares"), wrong);
     }
 
     fn route(&mut self, route: &Route, path: &str) {

@@ -97,6 +97,7 @@ impl Route {
             priority: common.priority,
             validity_s: common.validity_s().unwrap_or(0),
             receipts: common.receipts.unwrap_or_else(|| self.has_receipts(channel)),
+            shares: common.shares.clone(),
         })
     }
 

@@ -137,6 +137,8 @@ impl Send {
                 sender: None,
                 mode: self.mode,
                 participants_only: false,
+                needs_help: Vec::new(),
+                follows: None,
                 flash: false,
                 resources: Vec::new(),
                 attachments: Vec::new(),

@@ -52,6 +52,20 @@ fn is_generated(file: &str, generate: impl Fn(&str) -> String) {
     assert!(kept == generated, "{} is not what the sections say; write it: {command}", path.display());
 }
 
+/// A drill route of the account of another route.
+fn sharing(name: &str, channel: &str, of: &str, more: &str) -> String {
+    format!(
+        "[[route]]\nname = {name:?}\nchannel = {channel:?}\nmode = \"drill\"\naddress = \"x.example:2775\"\nshares = {of:?}\n{more}\n"
+    )
+}
+
+#[test]
+fn a_drill_route_may_share_the_account_of_a_live_one() {
+    let config = parsed(&format!("{ROUTE}rate = 5\n{}", sharing("drill", "sms", "c", "rate = 5"))).unwrap();
+    let records: Vec<_> = config.route.iter().filter_map(Route::record).collect();
+    assert_eq!((records[0].shares.as_deref(), records[1].shares.as_deref()), (None, Some("c")));
+}
+
 #[test]
 fn default_toml_is_made_of_the_sections() {
     is_generated("src/config/default.toml", |_| manual());
@@ -178,6 +192,20 @@ fn rules_that_a_key_alone_cannot_tell() {
             "route[0].languages: tables of languages need charset gsm7",
         ),
         (route("weight = 0"), "route[0].weight: must be at least 1"),
+        (route("shares = \"d\""), "route[0].shares: there is no route \"d\""),
+        (route("shares = \"c\""), "route[0].shares: \"c\" is the route itself: leave shares out"),
+        (
+            format!("{ROUTE}{}", sharing("b", "sms", "c", "rate = 1.5")),
+            "route[1].shares: \"c\" has rate = 0, this route 1.5: they are one account, so write the same in both",
+        ),
+        (
+            format!("{ROUTE}{}{}", sharing("b", "sms", "c", ""), sharing("a", "sms", "b", "")),
+            "route[2].shares: \"b\" shares the limit of \"c\" itself: name the route that has the account",
+        ),
+        (
+            format!("{ROUTE}{}", sharing("b", "mail", "c", "from = \"a@b.se\"")),
+            "route[1].shares: \"c\" is of channel sms: only routes of one channel share an account",
+        ),
         (ROUTE.replace("sms\"", "fax\""), "route[0].channel: channel fax is not built yet"),
         (
             ROUTE.replace("smsc.example:2775", "smsc.example"),

@@ -4,7 +4,8 @@
 //! [`person_page`],
 //! [`callbacks`], [`recipients`], [`groups`], [`accounts`], [`tokens`], [`users`], [`session`], [`oidc`],
 //! [`approvals`], [`cap`], [`attachments`], [`drafts`], [`templates`], [`areas`], [`schedules`], [`audit`],
-//! [`operations`], [`pages`], [`openapi`], [`imports`], [`directories`], [`scim`]. Every request passes the [`server`], the [`router`], the guard
+//! [`operations`], [`pages`], [`openapi`], [`imports`], [`directories`], [`scim`], [`help_cases`],
+//! [`profiles`]. Every request passes the [`server`], the [`router`], the guard
 //! ([`auth`], by the table in [`routes`]) and the [`forward`]ing to the leader; it is read by [`request`], and
 //! handed to the engine or the store. All its problems are reported at once, field by field ([`problem`]).
 
@@ -26,6 +27,7 @@ mod drafts;
 mod forward;
 mod group_requests;
 mod groups;
+mod help_cases;
 mod imports;
 mod methods;
 mod oidc;
@@ -34,6 +36,7 @@ mod operations;
 mod pages;
 mod person_page;
 mod problem;
+mod profiles;
 mod recipients;
 pub(crate) mod request;
 mod role_matrix;

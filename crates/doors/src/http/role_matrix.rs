@@ -132,7 +132,7 @@ pub(crate) const MATRIX: [MatrixRow; 22] = [
     row(RequiredRole::See,          ([OWN,  OWN,  OWN,  NONE], [OWN,  OWN,  OWN,  NONE]), [OWN,  OWN,  OWN,  OWN,  OWN,  NONE, OWN],  "read people, groups, observers, templates, areas, schedules"),
     row(RequiredRole::Change,       ([OWN,  OWN,  NONE, NONE], [OWN,  OWN,  NONE, NONE]), [NONE, NONE, OWN,  NONE, NONE, NONE, OWN],  "cancel, pause, resume, retry alerts; observers; answers"),
     row(RequiredRole::Directory,    ([OWN,  OWN,  NONE, NONE], [OWN,  OWN,  NONE, NONE]), [NONE, NONE, NONE, NONE, OWN,  NONE, NONE], "change people and groups, import, provision by SCIM"),
-    row(RequiredRole::Tokens,       ([ALL,  NONE, NONE, NONE], [OWN,  NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, ALL],  "create, list, revoke tokens").within(OWN),
+    row(RequiredRole::Tokens,       ([ALL,  NONE, NONE, NONE], [OWN,  NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, ALL],  "create, list, revoke tokens; change client profiles").within(OWN),
     row(RequiredRole::CallbackSecret, ([OWN, NONE, NONE, NONE], [OWN, NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, OWN],  "read the secret that signs callbacks"),
     row(RequiredRole::SeeAudit,     ([ALL,  NONE, NONE, NONE], [OWN,  NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, ALL],  "read the audit trail").within(OWN),
     row(RequiredRole::VerifyAudit,  ([ALL,  NONE, NONE, NONE], [NONE, NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, ALL],  "verify the audit trail").within(NONE),

@@ -8,8 +8,8 @@ use crate::http::request::rest_of_body::read_away;
 use crate::http::routes::ROWS;
 use crate::http::{
     accounts, alerts, answer_page, approvals, areas, attachments, audit, auth, callbacks, cap, directories,
-    drafts, forward, group_requests, groups, imports, oidc, openapi, operations, pages, person_page,
-    recipients, schedules, scim, session, stops, templates, tokens, users,
+    drafts, forward, group_requests, groups, help_cases, imports, oidc, openapi, operations, pages,
+    person_page, profiles, recipients, schedules, scim, session, stops, templates, tokens, users,
 };
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
@@ -24,6 +24,7 @@ pub(crate) fn router(app: App) -> Router {
         .merge(alerts::routes())
         .merge(approvals::routes())
         .merge(answer_page::routes())
+        .merge(help_cases::routes())
         .merge(person_page::routes())
         .merge(attachments::routes())
         .merge(areas::routes())
@@ -42,6 +43,7 @@ pub(crate) fn router(app: App) -> Router {
         .merge(stops::routes())
         .merge(accounts::routes())
         .merge(tokens::routes())
+        .merge(profiles::routes())
         .merge(session::routes())
         .merge(users::routes())
         .merge(oidc::routes())

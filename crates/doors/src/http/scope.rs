@@ -39,7 +39,12 @@ pub(crate) async fn check_alert(app: &App, caller: &Caller, alert: &Alert) -> Ht
 
 /// Whether an alert is one that the user's lists have.
 pub(crate) async fn has(app: &App, caller: &Caller, alert: &Alert) -> HttpResult<bool> {
-    Ok(caller.check_space(alert).is_ok() && beyond(app, caller, &alert.request).await?.is_none())
+    Ok(caller.check_space(alert).is_ok() && is_within(app, caller, &alert.request).await?)
+}
+
+/// Whether the audience of a request is within the user's limits, whatever its space.
+pub(crate) async fn is_within(app: &App, caller: &Caller, request: &AlertRequest) -> HttpResult<bool> {
+    Ok(beyond(app, caller, request).await?.is_none())
 }
 
 fn limits(caller: &Caller) -> String {

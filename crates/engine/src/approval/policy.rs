@@ -62,8 +62,10 @@ impl Default for ApprovalRule {
 pub enum ApprovalSubject {
     /// An alert to people who did not get an earlier one.
     Alert,
-    /// An alert to those alone who got an earlier one: a correction, an all-clear.
+    /// Such an alert that goes on with an earlier one: rules for alerts hold for it too.
     FollowUp,
+    /// An alert to those alone who got an earlier one: a correction, an all-clear.
+    Correction,
     /// Stopping an alert for good.
     Stop,
     /// Pausing it.
@@ -141,9 +143,15 @@ pub struct ApprovalAudience<'a> {
 impl ApprovalPolicy {
     /// What is asked for an alert before it is sent.
     pub fn of_alert(&self, alert: &Alert, audience: ApprovalAudience<'_>) -> ApprovalDemand {
-        let is_follow_up = is_follow_up(&alert.request);
-        let subject = if is_follow_up { ApprovalSubject::FollowUp } else { ApprovalSubject::Alert };
-        self.of(subject, alert, audience)
+        let request = &alert.request;
+        match (is_correction(request), request.follows) {
+            (true, _) => self.of(ApprovalSubject::Correction, alert, audience),
+            // To name an earlier alert makes no rule milder.
+            (false, Some(_)) => {
+                self.of_any(&[ApprovalSubject::Alert, ApprovalSubject::FollowUp], alert, audience)
+            }
+            (false, None) => self.of(ApprovalSubject::Alert, alert, audience),
+        }
     }
 
     /// What is asked for this.
@@ -153,9 +161,18 @@ impl ApprovalPolicy {
         alert: &Alert,
         audience: ApprovalAudience<'_>,
     ) -> ApprovalDemand {
+        self.of_any(&[subject], alert, audience)
+    }
+
+    fn of_any(
+        &self,
+        subjects: &[ApprovalSubject],
+        alert: &Alert,
+        audience: ApprovalAudience<'_>,
+    ) -> ApprovalDemand {
         let Some(origin) = OriginKind::of(&alert.origin) else { return ApprovalDemand::NOTHING };
         let matching = self.rules.iter().filter(|rule| {
-            rule.applies_to.contains(&subject)
+            subjects.iter().any(|subject| rule.applies_to.contains(subject))
                 && (rule.origins.is_empty() || rule.origins.contains(&origin))
                 && rule.matches(&alert.request, audience)
         });
@@ -223,7 +240,7 @@ fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
 }
 
 /// An alert to those alone who got an earlier one.
-fn is_follow_up(request: &AlertRequest) -> bool {
+fn is_correction(request: &AlertRequest) -> bool {
     let is_received = |to: &str| matches!(to.parse(), Ok(To::Received(_)));
     !request.audience.is_empty() && request.audience.iter().all(|entry| is_received(&entry.to))
 }
@@ -277,6 +294,12 @@ mod tests {
         alert(|alert| alert.request.audience = to(entries))
     }
 
+    fn following(entries: &[&str]) -> Alert {
+        let mut alert = of(entries);
+        alert.request.follows = Some(records::AlertId(uuid::Uuid::from_u128(7)));
+        alert
+    }
+
     fn from(origin: Origin) -> Alert {
         alert(|alert| alert.origin = origin)
     }
@@ -323,9 +346,14 @@ mod tests {
             ("a notice to approvers", one(|_| {}), from(Origin::Notice), some, false),
             ("a reply", one(|_| {}), from(Origin::Reply), some, false),
             ("messages of platforms", one(|_| {}), from(Origin::Standing { intake_from: 0 }), some, false),
-            ("a follow-up", one(|_| {}), of(&[RECEIVED]), some, false),
-            ("a follow-up and others", one(|_| {}), of(&[RECEIVED, "group:staff"]), some, true),
-            ("a follow-up where a rule says so", for_subject(ApprovalSubject::FollowUp), of(&[RECEIVED]), some, true),
+            ("a correction", one(|_| {}), of(&[RECEIVED]), some, false),
+            ("a correction and others", one(|_| {}), of(&[RECEIVED, "group:staff"]), some, true),
+            ("a correction where a rule says so", for_subject(ApprovalSubject::Correction), of(&[RECEIVED]), some, true),
+            ("an alert where a rule is for corrections", for_subject(ApprovalSubject::Correction), plain(), some, false),
+            ("a follow-up", one(|_| {}), following(&["group:staff"]), some, true),
+            ("a follow-up where a rule says so", for_subject(ApprovalSubject::FollowUp), following(&["group:staff"]), some, true),
+            ("a follow-up where a rule is for corrections", for_subject(ApprovalSubject::Correction), following(&["all"]), some, false),
+            ("a correction where a rule is for follow-ups", for_subject(ApprovalSubject::FollowUp), following(&[RECEIVED]), some, false),
             ("an alert where a rule is for follow-ups", for_subject(ApprovalSubject::FollowUp), plain(), some, false),
         ]
     }

@@ -8,6 +8,7 @@ use super::context::Context;
 use super::dispatcher::Dispatcher;
 use super::event_publisher::EventPublisher;
 use super::folding::{SqlFold, StateChange};
+use super::help_cases::HelpCases;
 use super::intake::{IntakeReader, IntakeTargets, StreamOpened};
 use super::message_query::{self, MessageQueries, Steering};
 use super::mo_routing::MoRouting;
@@ -51,6 +52,7 @@ pub struct EngineActor {
     pub mo_routing: MoRouting,
     pub status_events: StatusEvents,
     pub publisher: EventPublisher,
+    pub help_cases: HelpCases,
     pub solving: Solving,
     pub control: AlertControl,
     pub approvals: AlertApprovals,
@@ -121,6 +123,7 @@ impl EngineActor {
             mo_routing: MoRouting::new(&parts)?,
             status_events: StatusEvents::new(),
             publisher: EventPublisher::new(&parts)?,
+            help_cases: HelpCases::default(),
             solving: Solving::default(),
             control: AlertControl::new(&parts)?,
             approvals: AlertApprovals::default(),

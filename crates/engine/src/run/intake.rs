@@ -411,6 +411,8 @@ fn stream_request(mode: Mode, lane: Lane, now: Timestamp) -> AlertRequest {
         sender: None,
         mode,
         participants_only: false,
+        needs_help: Vec::new(),
+        follows: None,
         flash: false,
         resources: Vec::new(),
         attachments: Vec::new(),

@@ -13,6 +13,7 @@ mod dispatcher;
 mod event_publisher;
 mod fenced_append;
 mod folding;
+mod help_cases;
 mod intake;
 mod message_query;
 mod meter;

@@ -340,6 +340,7 @@ impl EngineActor {
                 }
                 Effect::Answered(endpoint) => {
                     self.publisher.publish_answer(no, endpoint, alerts, dispatcher, context);
+                    self.help_cases.note(no, endpoint, alerts, context);
                 }
             }
         }

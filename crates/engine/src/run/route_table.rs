@@ -33,6 +33,8 @@ pub struct RouteEntry {
     pub health: Option<RouteHealth>,
     /// Units given to it so far, over its weight: who has least goes next among equals.
     pub given: f64,
+    /// The other routes of its carrier account: all have one rate together.
+    same_account: Vec<usize>,
 }
 
 /// One lane of a route.
@@ -90,7 +92,8 @@ impl RouteTable {
                 });
             }
             let Ok(lanes) = <[LaneState; 3]>::try_from(lanes) else { continue };
-            list.push(RouteEntry { no: words.route_no(&route.name), lanes, health: None, given: 0.0 });
+            let (no, same_account) = (words.route_no(&route.name), same_account(&routes, route));
+            list.push(RouteEntry { no, lanes, health: None, given: 0.0, same_account });
         }
         let mut places = vec![None; words.route_count()];
         for (place, entry) in list.iter().enumerate() {
@@ -144,7 +147,8 @@ impl RouteTable {
     }
 
     fn room(&self, i: usize, lane: Lane) -> Option<u64> {
-        let max = ahead_units_max(&self.classifier.routes()[i]);
+        // What the routes of one account have under way goes by one rate.
+        let max = (ahead_units_max(&self.classifier.routes()[i]) / self.sharing(i)).max(1);
         let under_way = self.list[i].lanes[lane as usize].under_way;
         // Half of what may be ahead at once: segments stay large, and the gateway never runs dry.
         if under_way == 0 || max - max / 2 >= under_way.max(1) {
@@ -152,6 +156,14 @@ impl RouteTable {
         } else {
             None
         }
+    }
+
+    /// How many routes its rate is for just now: it, and those of its account that have something under way.
+    fn sharing(&self, i: usize) -> u64 {
+        let is_busy = |other: &&usize| {
+            self.list.get(**other).is_some_and(|entry| entry.lanes.iter().any(|lane| lane.under_way > 0))
+        };
+        1 + self.list[i].same_account.iter().filter(is_busy).count() as u64
     }
 
     /// Notes what was given to a route.
@@ -174,5 +186,32 @@ impl RouteTable {
             }
         }
         oldest
+    }
+}
+
+/// The places of the other routes that have a route's carrier account.
+fn same_account(routes: &[records::Route], route: &records::Route) -> Vec<usize> {
+    let account = |route: &records::Route| route.shares.clone().unwrap_or_else(|| route.name.clone());
+    let own = account(route);
+    let is_same = |other: &records::Route| other.name != route.name && account(other) == own;
+    (0..routes.len()).filter(|place| is_same(&routes[*place])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::route;
+
+    #[test]
+    fn routes_of_one_account_know_each_other_and_no_others() {
+        let shares = |name: &str, of: &str| route(name, channels::SMS, |r| r.shares = Some(of.to_owned()));
+        let routes = [
+            route("live", channels::SMS, |_| {}),
+            shares("drill", "live"),
+            route("other", channels::SMS, |_| {}),
+            shares("second", "live"),
+        ];
+        let found: Vec<Vec<usize>> = routes.iter().map(|route| same_account(&routes, route)).collect();
+        assert_eq!(found, [vec![1, 3], vec![0, 3], vec![], vec![0, 1]]);
     }
 }

@@ -12,8 +12,8 @@ use crate::plan::{Classifier, ForecastTable, TextGroup};
 use crate::record::MissingValues;
 use crate::solve::audience::{To, parsed};
 use records::{
-    Alert, AlertId, AlertNo, AlertRequest, AlertState, Approval, AreaRequest, ChannelNumber, Origin, Reason,
-    Timestamp,
+    Alert, AlertId, AlertNo, AlertRequest, AlertState, Approval, AreaRequest, ChannelNumber, Mode, Origin,
+    Reason, Route, Timestamp,
 };
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -26,8 +26,9 @@ impl Engine {
     pub async fn submit(&self, mut draft: Draft) -> Result<Submitted, EngineError> {
         let now = (self.inner.parts.clock)();
         self.fill_named_areas(&draft.account, &mut draft.request).await?;
-        let (wording, mut problems) =
-            RequestCheck { engine: self }.check(&draft.account, &draft.request, now).await?;
+        self.limit_to_participants(&draft.account, &mut draft.request, &draft.origin);
+        let check = RequestCheck { engine: self, origin: &draft.origin };
+        let (wording, mut problems) = check.check(&draft.account, &draft.request, now).await?;
         let is_written = !draft.authors.is_empty() && !draft.origin.is_internal();
         let written = || Box::new(Approval::of(draft.authors, now, draft.request.expires));
         let approval = is_written.then(written);
@@ -93,7 +94,8 @@ impl Engine {
     pub async fn forecast(&self, account: &str, mut request: AlertRequest) -> Result<Forecast, EngineError> {
         let now = (self.inner.parts.clock)();
         self.fill_named_areas(account, &mut request).await?;
-        let (wording, named) = RequestCheck { engine: self }.check(account, &request, now).await?;
+        let check = RequestCheck { engine: self, origin: &Origin::Api };
+        let (wording, named) = check.check(account, &request, now).await?;
         let health = self.health().await?;
         let parts = self.inner.parts.clone();
         let routes = self.inner.routes.load_full();
@@ -145,17 +147,49 @@ impl Engine {
     ///
     /// # Errors
     /// Those of [`Engine::submit`] that do not depend on who is found.
-    pub async fn would_take(&self, account: &str, request: &AlertRequest) -> Result<(), EngineError> {
+    pub async fn would_take(
+        &self,
+        account: &str,
+        request: &AlertRequest,
+        origin: &Origin,
+    ) -> Result<(), EngineError> {
         let now = (self.inner.parts.clock)();
         let mut request = request.clone();
         self.fill_named_areas(account, &mut request).await?;
-        RequestCheck { engine: self }.check(account, &request, now).await.map(|_| ())
+        self.limit_to_participants(account, &mut request, origin);
+        RequestCheck { engine: self, origin }.check(account, &request, now).await.map(|_| ())
+    }
+
+    /// A drill that comes by a way on which nobody can say whom it is for goes to participants alone where it
+    /// would reach real devices.
+    fn limit_to_participants(&self, account: &str, request: &mut AlertRequest, origin: &Origin) {
+        let is_silent = matches!(origin, Origin::Cap(_) | Origin::Device | Origin::Hook);
+        if is_silent && self.real_drill_route(account, request).is_some() {
+            request.participants_only = true;
+        }
+    }
+
+    /// The first drill route that would carry this drill and is not simulated; nothing: no person is reached
+    /// by it.
+    fn real_drill_route(&self, account: &str, request: &AlertRequest) -> Option<String> {
+        let carries = |route: &&Route| {
+            let (channels, accounts) = (&request.channels, &route.accounts);
+            route.mode == Mode::Drill
+                && !route.simulated
+                && (channels.is_empty() || channels.contains(&route.channel))
+                && (accounts.is_empty() || accounts.iter().any(|one| one == account))
+        };
+        let routes = self.inner.routes.load();
+        let found = (request.mode == Mode::Drill).then(|| routes.iter().find(carries)).flatten();
+        found.map(|route| route.name.clone())
     }
 }
 
 /// Checks of a request against an account's people and the routes of now.
 pub(super) struct RequestCheck<'a> {
     pub(super) engine: &'a Engine,
+    /// The way in which it came.
+    pub(super) origin: &'a Origin,
 }
 
 impl RequestCheck<'_> {
@@ -174,7 +208,7 @@ impl RequestCheck<'_> {
                 self.check_groups(account, "audience", wanted, &mut problems).await?;
                 self.check_groups(account, "exclude", unwanted, &mut problems).await?;
                 self.check_people(account, wanted, &mut problems).await?;
-                self.check_earlier(account, wanted, &mut problems).await?;
+                self.check_earlier(account, request, wanted, &mut problems).await?;
                 odd.extend(self.named_people(account, wanted, unwanted).await?);
                 named_areas::check(request, (wanted, unwanted), &mut problems);
                 if wanted.contains(&To::Area) && request.area.as_ref().is_none_or(AreaRequest::is_empty) {
@@ -196,6 +230,7 @@ impl RequestCheck<'_> {
         check_times(request, now, &mut problems);
         check_choices(request, &self.engine.inner.keywords.load(), &mut problems);
         self.check_routes(request, &mut problems);
+        self.check_participants(account, request, &mut problems);
         match wording {
             Some(wording) if problems.is_empty() => Ok((wording, odd)),
             _ => Err(EngineError::Unprocessable(problems)),
@@ -240,20 +275,47 @@ impl RequestCheck<'_> {
         Ok(())
     }
 
-    /// Alerts whose people are named by `alert:ID/received`.
+    /// Alerts whose people are named by `alert:ID/received`, and the one that this one follows. Live and
+    /// drill are apart: who got a drill is not told the next thing for real, without anybody's approval.
     async fn check_earlier(
         &self,
         account: &str,
+        request: &AlertRequest,
         wanted: &[To],
         problems: &mut Vec<Problem>,
     ) -> Result<(), EngineError> {
-        for (i, to) in wanted.iter().enumerate() {
-            let To::Received(id) = to else { continue };
-            if self.engine.inner.parts.store.alert(account, *id).await.map_err(store_error)?.is_none() {
-                problems.push(problem(&format!("audience[{i}]"), &format!("there is no alert {id}")));
+        let received = wanted.iter().enumerate().filter_map(|(i, to)| match to {
+            To::Received(id) => Some((format!("audience[{i}]"), *id)),
+            _ => None,
+        });
+        let follows = request.follows.map(|id| ("follows".to_owned(), id));
+        for (field, id) in received.chain(follows) {
+            match self.engine.inner.parts.store.alert(account, id).await.map_err(store_error)? {
+                None => problems.push(problem(&field, &format!("there is no alert {id}"))),
+                Some(earlier) if earlier.request.mode != request.mode => {
+                    let (is, was) = (mode_name(request.mode), mode_name(earlier.request.mode));
+                    let reason = format!("alert {id} is of mode {was}, and this one of mode {is}");
+                    problems.push(problem(&field, &reason));
+                }
+                Some(_) => {}
             }
         }
         Ok(())
+    }
+
+    /// A drill that reaches real devices is for those alone who agreed to take part.
+    fn check_participants(&self, account: &str, request: &AlertRequest, problems: &mut Vec<Problem>) {
+        // What the server says of its own accord goes to one person, who is told something that is true.
+        if request.participants_only || self.origin.is_internal() {
+            return;
+        }
+        let Some(route) = self.engine.real_drill_route(account, request) else { return };
+        let reason = format!(
+            "is needed: drill route {route} is not simulated, so what a drill sends by it reaches real devices. Set it to \
+             true, which reaches recipients with participant = true alone, or name channels whose drill routes are \
+             simulated"
+        );
+        problems.push(problem("participants_only", &reason));
     }
 
     fn check_routes(&self, request: &AlertRequest, problems: &mut Vec<Problem>) {
@@ -264,7 +326,7 @@ impl RequestCheck<'_> {
             routes.iter().any(|route| route.channel == *channel && route.mode == request.mode)
         };
         if !wanted.iter().any(fits) {
-            let mode = if request.mode == records::Mode::Drill { "drill" } else { "live" };
+            let mode = mode_name(request.mode);
             let names: Vec<&str> = wanted.iter().map(|channel| channels::name(*channel)).collect();
             let reason = format!(
                 "no route of mode {mode} carries {}: add a [[route]] to the config",
@@ -317,6 +379,10 @@ fn nobody(excluded: &[(String, u64)]) -> Problem {
     let why: Vec<String> = excluded.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
     let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join("; ")) };
     problem("audience", &format!("names nobody who can be reached{why}"))
+}
+
+fn mode_name(mode: Mode) -> &'static str {
+    if mode == Mode::Drill { "drill" } else { "live" }
 }
 
 fn problem(field: &str, reason: &str) -> Problem {

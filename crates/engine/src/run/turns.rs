@@ -126,7 +126,7 @@ mod tests {
         let request = request("x");
         let wording = Arc::new(Wording::new(&request).unwrap());
         let routes =
-            [channels::SMS, channels::MAIL].map(|channel| route(&channel.to_string(), channel, |_| {}));
+            [channels::SMS, channels::MAIL].map(|channel| route(channels::name(channel), channel, |_| {}));
         let mut entries = vec![entry(channels::SMS, "+46700000001")];
         entries.extend(by_mail.then(|| entry(channels::MAIL, "a@example.org")));
         let mut live = LiveAlert::new(alert(no, request), wording);

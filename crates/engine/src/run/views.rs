@@ -219,7 +219,11 @@ fn find_endpoint(
     Ok(None)
 }
 
-fn views(store: &dyn store::Store, no: AlertNo, rows: &[Delivery]) -> Result<Vec<DeliveryView>, EngineError> {
+pub fn views(
+    store: &dyn store::Store,
+    no: AlertNo,
+    rows: &[Delivery],
+) -> Result<Vec<DeliveryView>, EngineError> {
     let mut block: Option<RosterBlock> = None;
     let mut out = Vec::with_capacity(rows.len());
     for row in rows {

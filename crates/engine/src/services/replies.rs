@@ -136,6 +136,8 @@ fn alert(to: &ReplyTo, text: String, expires: Timestamp) -> AlertRequest {
         sender: None,
         mode: to.mode,
         participants_only: false,
+        needs_help: Vec::new(),
+        follows: None,
         flash: false,
         resources: Vec::new(),
         attachments: Vec::new(),

@@ -344,6 +344,11 @@ impl SharedLimiter {
         *self = SharedLimiter { share: Some(share), part: 0.0 };
     }
 
+    /// It has a share: nothing is granted but what that says.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.share.is_some()
+    }
+
     /// Before each look at the limiter: `agreed` is the whole route's rate, messages per second.
     pub(crate) fn keep(&mut self, limiter: &mut Limiter, agreed: f64, now: Instant) {
         let Some(share) = &self.share else { return };

@@ -11,13 +11,14 @@ use bus::BusError;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use pace::Limiter;
+use pace::share::Need;
 use records::{AttemptRef, AttemptResult, Entry, Lane, Outcome, Segment, Timestamp, segment_topic};
 use settings::section;
 
 use super::{FarEnd, Manner, Message, checks};
-use crate::cluster::{RateShareView, Share};
+use crate::cluster::RateShareView;
 use crate::context::{GatewayContext, RouteProblem, Stop};
-use crate::dispatcher::{ChannelEncoder, Job, RateHolder, RouteDispatcher, RouteLimit};
+use crate::dispatcher::{AccountLimit, ChannelEncoder, Job, RateHolder, RouteDispatcher, RouteLimit};
 use crate::registry::{AnyRoute, ChannelGateway};
 use crate::route_keys::RouteKeys;
 use crate::route_loop::{ChangeScope, Checked, RouteSessions, RouteSettings};
@@ -157,11 +158,14 @@ impl ChannelEncoder for MemoryEncoder {
 /// Takes no share: each process has the whole rate.
 struct Unshared {
     dispatcher: Arc<RouteDispatcher<MemoryEncoder>>,
+    account: Arc<AccountLimit>,
     rate: f64,
 }
 
 impl RateHolder for Unshared {
-    fn share(&self, _: Arc<Share>, _: Instant) {}
+    fn account(&self) -> &Arc<AccountLimit> {
+        &self.account
+    }
 
     fn view(&self, now: Instant) -> RateShareView {
         RateShareView { rate: self.rate, begins: Some(now) }
@@ -171,8 +175,16 @@ impl RateHolder for Unshared {
         agreed
     }
 
-    fn has_work(&self) -> bool {
-        self.dispatcher.has_work()
+    fn need(&self) -> Need {
+        self.dispatcher.need(self.dispatcher.has_work())
+    }
+
+    fn told(&self) {
+        self.dispatcher.set_share(&self.view(Instant::now()));
+    }
+
+    fn signal(&self) {
+        self.dispatcher.signal();
     }
 }
 
@@ -210,7 +222,9 @@ impl<const FAULT: u8> RouteSessions for MemorySessions<FAULT> {
             dispatcher: Arc::clone(dispatcher),
             context: context.clone(),
         };
-        let unshared = Arc::new(Unshared { dispatcher: Arc::clone(dispatcher), rate: route.settings.rate });
+        let rate = route.settings.rate;
+        let account = Arc::new(AccountLimit::new(dispatcher.route(), rate, Instant::now()));
+        let unshared = Arc::new(Unshared { dispatcher: Arc::clone(dispatcher), account, rate });
         Ok(MemorySessions { unshared, limit, writer: Some(writer), worker: Worker::default() })
     }
 

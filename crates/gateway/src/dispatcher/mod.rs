@@ -18,6 +18,7 @@
 //! - What may not be sent any more (paused, stopped, expired, route down) comes back as not tried, and its
 //!   segment is acknowledged when all of that is durable.
 
+mod account_limit;
 mod alert_control;
 mod credit_gate;
 mod health;
@@ -42,6 +43,8 @@ use pace::share::Need;
 use records::{AttemptResult, AttemptResultRef, Lane, NotTried, Outcome, Timestamp};
 use tokio::sync::Notify;
 
+pub use account_limit::AccountLimits;
+pub(crate) use account_limit::{AccountLimit, FirstSecond, SlowDown};
 pub use health::RouteRemark;
 pub use leased_segment::{ChannelEncoder, Job, LeasedSegment};
 pub use questions::Questions;

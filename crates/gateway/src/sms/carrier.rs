@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use ::pace::share::Need;
 use arc_swap::ArcSwap;
 use bus::BusError;
 use records::{AttemptRef, AttemptResult, Lane, NotTried, Outcome, Timestamp};
@@ -15,11 +16,10 @@ use super::config::SmsRoute;
 use super::encode::{SmsEncoder, Unsendable};
 use super::inbound::{Arrived, ELSEWHERE_MAX, Keep, MoMessage, PartsInbox, StoredPart};
 use super::outcome::Ids;
-use super::pace::{Pace, RecentThrottling};
+use super::pace::{Pace, RATE_LOOK, RecentThrottling};
 use super::submit::{Sending, incomplete};
 use crate::GatewayContext;
-use crate::cluster::{RateShareView, Share};
-use crate::dispatcher::{RateHolder, RouteDispatcher};
+use crate::dispatcher::{AccountLimit, RateHolder, RouteDispatcher};
 
 /// A carrier account at work.
 pub(super) struct Carrier {
@@ -27,6 +27,7 @@ pub(super) struct Carrier {
     name: String,
     pub(super) context: GatewayContext,
     pub(super) dispatcher: Arc<RouteDispatcher<SmsEncoder>>,
+    account: Arc<AccountLimit>,
     pace: Mutex<Pace>,
     ids: Mutex<Ids>,
     inbox: Mutex<PartsInbox>,
@@ -42,11 +43,13 @@ impl Carrier {
         let now = Instant::now();
         let is_shared = context.shared.is_some();
         let inbox = PartsInbox::open(&*context.bus, &config.name, config.charset, is_shared, now)?;
-        let pace = Pace::new(config.rate, dispatcher.was_quiet(), now);
-        if let Some(at) = pace.next_grant(now) {
+        let account = context.limits.of(&config.name, config.rate, now);
+        let pace = Pace::new(Arc::clone(&account), dispatcher.was_quiet(), now);
+        if let Some(at) = account.next(&config.name, now) {
             dispatcher.begin_at(at);
         }
         Ok(Carrier {
+            account,
             pace: Mutex::new(pace),
             ids: Mutex::new(Ids::new(&config.name, config.receipt_ids)),
             inbox: Mutex::new(inbox),
@@ -167,18 +170,18 @@ impl Carrier {
     }
 
     pub(super) fn grant(&self, now: Instant, want: usize) -> usize {
-        locked(&self.pace).grant(now, want)
+        self.account.grant(&self.name, want, now)
     }
 
     pub(super) fn unused(&self, parts: usize) {
         if parts > 0 {
-            locked(&self.pace).unused(parts);
+            self.account.unused(parts);
         }
     }
 
     pub(super) fn wrote(&self, parts: usize, before: Instant, after: Instant) {
         if parts > 0 {
-            locked(&self.pace).wrote(after, parts);
+            self.account.wrote(parts, after);
             if let Some(write_observer) = &self.context.write_observer {
                 write_observer(&self.name, parts, before, after);
             }
@@ -186,7 +189,7 @@ impl Carrier {
     }
 
     pub(super) fn next_grant(&self, now: Instant) -> Option<Instant> {
-        locked(&self.pace).next_grant(now)
+        self.account.next(&self.name, now)
     }
 
     /// The part waits; given back if it waited too often.
@@ -268,7 +271,7 @@ impl Carrier {
 
     /// What is due whatever the session: the rate on its way back, messages whose parts do not come.
     pub(super) fn look_around(&self, now: Instant) {
-        if let Some(rate) = locked(&self.pace).recover(now) {
+        if let Some(rate) = self.account.recover(RATE_LOOK, now) {
             self.dispatcher.set_rate(rate);
         }
         let mut inbox = locked(&self.inbox);
@@ -296,20 +299,20 @@ impl Carrier {
 }
 
 impl RateHolder for Carrier {
-    fn share(&self, share: Arc<Share>, now: Instant) {
-        locked(&self.pace).share(share, now);
+    fn account(&self) -> &Arc<AccountLimit> {
+        &self.account
     }
 
-    fn view(&self, now: Instant) -> RateShareView {
-        locked(&self.pace).outlook(now)
+    fn need(&self) -> Need {
+        self.dispatcher.need(self.has_work())
     }
 
-    fn set_rate(&self, agreed: f64) -> f64 {
-        locked(&self.pace).set_configured(agreed, Instant::now())
+    fn told(&self) {
+        self.dispatcher.set_share(&self.view(Instant::now()));
     }
 
-    fn has_work(&self) -> bool {
-        Carrier::has_work(self)
+    fn signal(&self) {
+        self.dispatcher.signal();
     }
 }
 

@@ -1,13 +1,13 @@
-//! One limit for all sessions of a route, and what waits because the carrier wants less speed.
+//! Pace: the messages that wait because the carrier wants less speed, over the limit of the account.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pace::{Aimd, Limiter, Strain};
+use pace::Strain;
 
 use super::submit::Sending;
-use crate::cluster::{RateShareView, Share, SharedLimiter, rate_here};
+use crate::dispatcher::{AccountLimit, FirstSecond, SlowDown};
 
 /// A throttled part is tried again after so long, times how often that happened …
 const THROTTLE_PAUSE: Duration = Duration::from_secs(1);
@@ -16,24 +16,15 @@ const THROTTLE_FACTOR_MAX: u32 = 10;
 /// After so many throttled tries the part counts as refused for now.
 pub(super) const THROTTLE_TRIES_MAX: u8 = 30;
 /// While slowed down, the rate is looked at this often.
-const RATE_LOOK: Duration = Duration::from_millis(100);
+pub(super) const RATE_LOOK: Duration = Duration::from_millis(100);
 /// From this rate on, a route that was quiet for a minute has nothing in its window.
 const QUIET_RATE_MIN: f64 = 0.1;
-/// The real rate is measured over this time.
-const METER: Duration = Duration::from_secs(1);
 
-/// Limit, slow-down and retries of a route.
+/// Slow-down and retries of a route, over the limit of its account.
 pub(super) struct Pace {
-    limiter: Limiter,
-    /// What was agreed with the carrier.
-    agreed: f64,
-    /// This process's part of it, where there are others.
-    metered: SharedLimiter,
-    aimd: Aimd,
+    account: Arc<AccountLimit>,
     strain: Strain,
     retries: VecDeque<(Instant, Sending)>,
-    meter: WriteMeter,
-    looked: Instant,
 }
 
 /// A 5.0 carrier at this congestion is near its limit, in percent (5.0 §4.8.4.18).
@@ -62,70 +53,23 @@ impl RecentThrottling {
     }
 }
 
-/// How many parts were written of late.
-struct WriteMeter {
-    from: Instant,
-    count: usize,
-    last: f64,
-}
-
 impl Pace {
     /// Unless it was quiet, the process before us may have written until a moment ago: a second passes
     /// without credit.
-    pub(super) fn new(rate: f64, quiet: bool, now: Instant) -> Pace {
-        let mut limiter = Limiter::new(rate, now);
+    pub(super) fn new(account: Arc<AccountLimit>, quiet: bool, now: Instant) -> Pace {
         // A slow route's window is longer than what a quiet minute says.
+        let rate = account.rate();
         if !quiet || rate < QUIET_RATE_MIN {
-            limiter.start(now);
+            account.start(now);
         }
-        let meter = WriteMeter { from: now, count: 0, last: 0.0 };
-        let (aimd, strain) = (Aimd::new(rate), Strain::new());
-        let metered = SharedLimiter::default();
-        Pace { limiter, agreed: rate, metered, aimd, strain, retries: VecDeque::new(), meter, looked: now }
-    }
-
-    /// Other processes have the same route: nothing is granted but what the share says.
-    pub(super) fn share(&mut self, share: Arc<Share>, now: Instant) {
-        self.metered.begin(share, &mut self.limiter, now);
-    }
-
-    /// What this process may use of the rate now, or will after a moment, parts per second; and when
-    /// something may be granted, if it may use any.
-    pub(super) fn outlook(&mut self, now: Instant) -> RateShareView {
-        self.metered.outlook(&mut self.limiter, self.agreed, now)
-    }
-
-    /// How many parts may be written now; each is then told by `wrote` or `unused`.
-    pub(super) fn grant(&mut self, now: Instant, want: usize) -> usize {
-        self.metered.keep(&mut self.limiter, self.agreed, now);
-        self.limiter.grant(now, want)
-    }
-
-    pub(super) fn unused(&mut self, parts: usize) {
-        self.limiter.unused(parts);
-    }
-
-    pub(super) fn wrote(&mut self, now: Instant, parts: usize) {
-        self.limiter.wrote(now, parts);
-        let meter = &mut self.meter;
-        meter.count += parts;
-        let elapsed = now.saturating_duration_since(meter.from);
-        if elapsed >= METER {
-            *meter = WriteMeter { from: now, count: 0, last: meter.count as f64 / elapsed.as_secs_f64() };
-        }
-    }
-
-    /// When something may be granted again.
-    pub(super) fn next_grant(&self, now: Instant) -> Option<Instant> {
-        self.limiter.next(now)
+        Pace { account, strain: Strain::new(), retries: VecDeque::new() }
     }
 
     /// The carrier wants less speed: the part waits, and the route slows down. Gives the part back if it has
     /// waited too often; says the new rate.
     pub(super) fn throttled(&mut self, mut sending: Sending, now: Instant) -> (Option<Sending>, f64) {
-        let rate = self.aimd.throttled(now, self.measured());
-        self.limiter.learn(rate, now);
-        let rate = rate_here(&self.limiter);
+        self.account.slow_down(SlowDown::Throttled, FirstSecond::Counted, now);
+        let rate = self.account.rate();
         sending.tries = sending.tries.saturating_add(1);
         if sending.tries >= THROTTLE_TRIES_MAX {
             return (Some(sending), rate);
@@ -139,34 +83,13 @@ impl Pace {
     /// What a session heard; the new rate if that is a reason to slow down.
     pub(super) fn heard(&mut self, heard: RecentThrottling, now: Instant) -> Option<f64> {
         let strained = self.strain.heard(now, heard.count, heard.waited, heard.quickest);
-        let rate = match heard.congestion {
-            CONGESTION_FULL.. => self.aimd.throttled(now, self.measured()),
-            CONGESTION_NEAR.. => self.aimd.strained(now, self.measured()),
-            _ if strained => self.aimd.strained(now, self.measured()),
+        let step = match heard.congestion {
+            CONGESTION_FULL.. => SlowDown::Throttled,
+            CONGESTION_NEAR.. => SlowDown::Strained,
+            _ if strained => SlowDown::Strained,
             _ => return None,
         };
-        if rate == self.limiter.whole_rate() {
-            return None;
-        }
-        self.limiter.learn(rate, now);
-        Some(rate_here(&self.limiter))
-    }
-
-    /// Another rate was agreed with the carrier; the one in force now.
-    pub(super) fn set_configured(&mut self, rate: f64, now: Instant) -> f64 {
-        self.agreed = rate;
-        self.metered.set_rate(rate);
-        self.aimd.set_configured(rate, now);
-        let rate = self.aimd.rate(now);
-        self.limiter.set_rate(rate, now);
-        rate_here(&self.limiter)
-    }
-
-    /// Parts per second of late, as if all of the route were here.
-    fn measured(&self) -> f64 {
-        let measured = self.meter.last.max(self.meter.count as f64);
-        let share = self.limiter.share();
-        if share > 0.0 { measured / share } else { measured }
+        self.account.slow_down(step, FirstSecond::Counted, now)
     }
 
     /// A part that was not written after all goes first, by whatever session.
@@ -187,20 +110,6 @@ impl Pace {
 
     pub(super) fn next_retry(&self) -> Option<Instant> {
         self.retries.front().map(|(due, _)| *due)
-    }
-
-    /// The new rate if it changed on the way back to the configured one.
-    pub(super) fn recover(&mut self, now: Instant) -> Option<f64> {
-        if now.saturating_duration_since(self.looked) < RATE_LOOK {
-            return None;
-        }
-        self.looked = now;
-        let rate = self.aimd.rate(now);
-        if rate == self.limiter.whole_rate() {
-            return None;
-        }
-        self.limiter.learn(rate, now);
-        Some(rate_here(&self.limiter))
     }
 }
 
@@ -228,17 +137,18 @@ mod tests {
     /// Parts written in each second of a simulated minute, always with work.
     fn minute(configured: f64, carrier: Carrier) -> Vec<usize> {
         let start = Instant::now();
-        let mut pace = Pace::new(configured, true, start);
+        let account = Arc::new(AccountLimit::new("carrier", configured, start));
+        let mut pace = Pace::new(Arc::clone(&account), true, start);
         let mut seconds = vec![0; 60];
         for tick in 0..6_000_u32 {
             let now = start + Duration::from_millis(10) * tick;
             let second = tick as usize / 100;
-            let granted = pace.grant(now, 1_000);
-            pace.wrote(now, granted);
+            let granted = account.grant("carrier", 1_000, now);
+            account.wrote(granted, now);
             seconds[second] += granted;
             let mut heard = RecentThrottling::default();
             for _ in 0..granted {
-                match carrier(second, pace.limiter.rate()) {
+                match carrier(second, account.rate()) {
                     Answer::Yes(ms) => heard.add(Duration::from_millis(ms), None),
                     Answer::Congested(percent) => heard.add(Duration::from_millis(5), Some(percent)),
                     Answer::Throttled => {
@@ -250,8 +160,8 @@ mod tests {
             if heard.count > 0 {
                 pace.heard(heard, now);
             }
-            pace.recover(now);
-            assert!(configured == 0.0 || pace.limiter.rate() <= configured, "never above what was agreed");
+            account.recover(RATE_LOOK, now);
+            assert!(configured == 0.0 || account.rate() <= configured, "never above what was agreed");
         }
         seconds
     }

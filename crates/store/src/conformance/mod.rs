@@ -231,6 +231,8 @@ fn request(expires: Timestamp) -> AlertRequest {
         attachments: Vec::new(),
         area: None,
         participants_only: false,
+        needs_help: Vec::new(),
+        follows: None,
     }
 }
 

@@ -23,6 +23,7 @@ use crate::http::approvals::{self, deciders};
 use crate::http::attachments;
 use crate::http::auth::Caller;
 use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
+use crate::http::profiles::{self, AlertDefaults};
 use crate::http::request::body::{media_type, off_thread};
 use crate::http::request::fields::{Object, nearest};
 use crate::http::request::json::JsonNode;
@@ -192,7 +193,9 @@ pub(crate) async fn read_request(
         JsonNode::Object(members) => (entries(members), members.iter().any(|(name, _)| name == "mode")),
         _ => (0, false),
     };
+    let (node, expires_after_s) = AlertDefaults::of(app, caller).await?.fill(node);
     let mut request = off_thread(size * 100, move || body::parse(node, now, &defaults)).await??;
+    profiles::end_after(&mut request, expires_after_s, now);
     if let Some(user) = &caller.user {
         // Without a mode it is of the space that the page is of.
         request.mode = if has_mode { request.mode } else { user.space };

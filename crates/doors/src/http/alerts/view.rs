@@ -4,8 +4,8 @@ use crate::http::approvals;
 use crate::http::request::time_text::{duration_text, rfc3339};
 use channels::Part;
 use records::{
-    Alert, AlertRequest, AreaRequest, AudienceEntry, CallbackEvent, CallbackRequest, ChannelTexts, Mode,
-    OnUnknown, OwnText, Priority, Strategy, Terminal, Texts,
+    Alert, AlertRequest, AreaRequest, AudienceEntry, CallbackEvent, CallbackRequest, ChannelTexts, Choice,
+    Mode, OnUnknown, OwnText, Priority, Strategy, Terminal, Texts,
 };
 use serde_json::{Map, Value, json};
 
@@ -69,8 +69,10 @@ pub(crate) fn request(request: &AlertRequest) -> Value {
     out.insert("channels".into(), request.channels.iter().map(|channel| channels::name(*channel)).collect());
     out.insert("strategy".into(), strategy(request.strategy));
     out.insert("require_answer".into(), request.require_answer.into());
-    let choices = request.choices.iter().map(|choice| json!({"key": choice.key, "label": choice.label}));
-    out.insert("choices".into(), choices.collect());
+    out.insert(
+        "choices".into(),
+        request.choices.iter().map(|choice| self::choice(request, choice)).collect(),
+    );
     out.insert("terminal".into(), terminal(request.terminal).into());
     put_text(&mut out, "not_before", request.not_before.map(rfc3339).as_deref());
     out.insert("expires".into(), rfc3339(request.expires).into());
@@ -82,6 +84,7 @@ pub(crate) fn request(request: &AlertRequest) -> Value {
     put_text(&mut out, "sender", request.sender.as_deref());
     out.insert("mode".into(), mode(request.mode).into());
     out.insert("participants_only".into(), request.participants_only.into());
+    put_text(&mut out, "follows", request.follows.map(|id| id.to_string()).as_deref());
     out.insert("flash".into(), request.flash.into());
     out.insert("resources".into(), request.resources.iter().map(String::as_str).collect());
     let attachment = |one: &records::Attachment| json!({"id": one.blake3, "name": one.name, "type": one.media_type, "size": one.size});
@@ -91,6 +94,14 @@ pub(crate) fn request(request: &AlertRequest) -> Value {
         out.insert("area".into(), area(wanted));
     }
     Value::Object(out)
+}
+
+fn choice(request: &AlertRequest, choice: &Choice) -> Value {
+    let mut out = json!({"key": choice.key, "label": choice.label});
+    if request.needs_help.contains(&choice.key) {
+        out["needs_help"] = true.into();
+    }
+    out
 }
 
 fn texts(texts: &Texts) -> Value {

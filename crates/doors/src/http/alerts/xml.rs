@@ -16,6 +16,8 @@ const DEPTH_MAX: usize = 8;
 /// Elements of a document.
 const ELEMENTS_MAX: usize = 400_000;
 const ROOT: &str = "alert";
+/// Its versions have more behind it.
+const CAP_NAMESPACE: &str = "urn:oasis:names:tc:emergency:cap:";
 const LISTS: [&str; 10] = [
     "audience",
     "exclude",
@@ -98,6 +100,9 @@ fn opened(
     if open.is_empty() && (own != ROOT || has_root) {
         return Err(wrong("has another root than one element alert"));
     }
+    if open.is_empty() && is_cap(start)? {
+        return Err(wrong("is a CAP message: POST it to /api/v1/cap, as application/cap+xml"));
+    }
     if open.len() >= DEPTH_MAX || count > ELEMENTS_MAX {
         return Err(wrong(format!("has more than {DEPTH_MAX} levels or {ELEMENTS_MAX} elements")));
     }
@@ -106,6 +111,15 @@ fn opened(
     let name = name.map_err(|error| wrong(error.to_string()))?;
     let key = name.map_or(own, |name| name.into_owned());
     Ok(OpenElement { key, text: String::new(), members: Vec::new() })
+}
+
+/// CAP has a root of the same name, in a namespace of its own.
+fn is_cap(start: &BytesStart<'_>) -> HttpResult<bool> {
+    let namespace = start.try_get_attribute("xmlns").map_err(|error| wrong(error.to_string()))?;
+    let namespace =
+        namespace.map(|namespace| namespace.normalized_value(XmlVersion::Implicit1_0)).transpose();
+    let namespace = namespace.map_err(|error| wrong(error.to_string()))?;
+    Ok(namespace.is_some_and(|namespace| namespace.starts_with(CAP_NAMESPACE)))
 }
 
 fn put(open: &mut [OpenElement], text: &str) {
@@ -179,6 +193,7 @@ mod tests {
             ("", "ends early"),
             ("<alert>", "ends early"),
             ("<report/>", "another root"),
+            ("<alert xmlns=\"urn:oasis:names:tc:emergency:cap:1.2\"/>", "/api/v1/cap"),
             ("<alert/><alert/>", "another root"),
             ("<alert><a></b></alert>", "is no XML"),
             ("<!DOCTYPE alert [<!ENTITY a \"b\">]><alert/>", "document type"),

@@ -173,6 +173,8 @@ fn request(alert: &Alert, persons: &[String], text: &str, until: Timestamp) -> A
         sender: alert.request.sender.clone(),
         mode: alert.request.mode,
         participants_only: false,
+        needs_help: Vec::new(),
+        follows: None,
         flash: false,
         resources: Vec::new(),
         attachments: Vec::new(),

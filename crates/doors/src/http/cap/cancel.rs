@@ -34,6 +34,10 @@ pub(super) async fn cancel(
     for one in with_replaced(app, caller, &ended).await? {
         let counts = app.engine.report(caller.account(), one.id).await?.counts;
         // What is planned still is with a gateway: the rest has just been stopped.
+        // Who got a real alert is not told of its end by a drill, nor the reverse.
+        if one.request.mode != mode {
+            continue;
+        }
         if counts.planned
             + counts.submitted
             + counts.accepted

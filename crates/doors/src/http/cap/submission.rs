@@ -193,7 +193,7 @@ impl CapSubmission<'_> {
                 user.check_space(part.request.mode)?;
                 scope::check(app, caller, &part.request).await?;
             }
-            app.engine.would_take(caller.account(), &part.request).await?;
+            app.engine.would_take(caller.account(), &part.request, &Origin::Cap(String::new())).await?;
         }
         self.has_same_content(&alert, &text).await?;
         Ok(EnvelopedAlert { alert, text, audience, meant: Meant::Tell(meant), oddities })

@@ -63,7 +63,7 @@ pub(super) async fn submit(
             (draft, accepted)
         }
         Ok(request) => {
-            app.engine.would_take(caller.account(), &request).await?;
+            app.engine.would_take(caller.account(), &request, &deciders::origin(caller)).await?;
             let draft = begin(app, caller, draft, &begun).await?;
             let accepted = accept(app, caller, &draft, &begun, request).await;
             (draft, accepted)

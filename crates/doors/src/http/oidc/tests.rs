@@ -224,12 +224,12 @@ async fn who_was_provisioned_signs_in_with_the_roles_that_scim_gave_and_is_ended
     let (status, made) = server.post("/scim/v2/Users", body).await;
     assert_eq!(status, 201, "{made}");
     let mut browser = Browser::of(&server);
-    let (status, problem) = there_and_back(&provider, &mut browser, vec![]).await;
+    let (status, problem) = as_one_of(&provider, &mut browser, vec![]).await;
     assert_eq!(status, 303, "{problem}");
     let (_, me) = browser.get("/api/v1/me").await;
     assert_eq!((&me["person"], &me["roles"]), (&json!("7"), &json!(["author"])), "{me}");
     let mut again = Browser::of(&server);
-    assert_eq!(there_and_back(&provider, &mut again, vec!["duty"]).await.0, 303);
+    assert_eq!(as_one_of(&provider, &mut again, vec!["duty"]).await.0, 303);
     assert_eq!(again.get("/api/v1/me").await.1["id"], me["id"], "the same user, and the same roles");
     assert_eq!(browser.get("/api/v1/me").await.0, 200);
     let path = format!("/scim/v2/Users/{}", made["id"].as_str().unwrap());
@@ -240,7 +240,7 @@ async fn who_was_provisioned_signs_in_with_the_roles_that_scim_gave_and_is_ended
         (browser.get("/api/v1/me").await.0, again.get("/api/v1/me").await.0.as_u16()),
         (StatusCode::UNAUTHORIZED, 401)
     );
-    let (status, problem) = there_and_back(&provider, &mut Browser::of(&server), vec!["duty"]).await;
+    let (status, problem) = as_one_of(&provider, &mut Browser::of(&server), vec!["duty"]).await;
     assert_eq!((status.as_u16(), slug(&problem)), (401, "sign-in-failed"), "{problem}");
     server.close().await;
 }

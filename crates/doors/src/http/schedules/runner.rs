@@ -12,6 +12,7 @@ use crate::http::auth::{self, Caller};
 use crate::http::directories;
 use crate::http::drafts;
 use crate::http::drafts::body::with_mode;
+use crate::http::help_cases;
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::json;
 use crate::http::request::time_text::rfc3339;
@@ -49,6 +50,11 @@ pub(crate) async fn run(app: App) {
                     why = problem.detail(),
                     "submitted drafts past their time could not be removed"
                 );
+            }
+            if looks.is_multiple_of(LOOKS_PER_REMOVAL)
+                && let Err(problem) = help_cases::remove_past(&app).await
+            {
+                tracing::warn!(why = problem.detail(), "help cases past their time could not be removed");
             }
         }
         looks = looks.wrapping_add(1);

@@ -37,6 +37,8 @@ enum Thing {
     Template,
     Area,
     Schedule,
+    /// A token with a profile, which has its id.
+    Profile,
     /// Something that nobody has.
     Nobodys,
 }
@@ -67,8 +69,8 @@ fn nothing(_: &str, _: u32) -> Sent {
 /// The case of an operation. One that is not here is a new one: say here how it is tried.
 fn case_of(row: &Operation) -> Case {
     use Thing::{
-        Alert, Attachment, Group, Import, Money, Nobodys, Nothing, Observer, Recipient, Stop, Token, User,
-        Wish,
+        Alert, Attachment, Group, Import, Money, Nobodys, Nothing, Observer, Profile, Recipient, Stop, Token,
+        User, Wish,
     };
     let alert = |_: &str, n: u32| Sent::Json(json!({"text": n.to_string(), "audience": ["recipient:ann"]}));
     let person = |id: &str, _: u32| Sent::Json(json!({"id": id, "name": "Put"}));
@@ -78,9 +80,9 @@ fn case_of(row: &Operation) -> Case {
         ("POST", "recipients") => case(Nothing, 201, |_, n| Sent::Json(json!({"id": format!("r{n}")}))),
         (
             "GET",
-            "approvals" | "reviews" | "imports" | "directories" | "recipients" | "recipients:export"
-            | "stops" | "group-requests" | "groups" | "alerts" | "tokens" | "audit" | "audit:verify"
-            | "accounts" | "callback-secret",
+            "approvals" | "reviews" | "help-cases" | "imports" | "directories" | "recipients"
+            | "recipients:export" | "stops" | "group-requests" | "groups" | "alerts" | "tokens" | "audit"
+            | "audit:verify" | "accounts" | "callback-secret",
         )
         | ("GET", "tariffs" | "diameter-peers") => case(Nothing, 200, nothing),
         ("GET", "recipients/{id}") => case(Recipient, 200, nothing),
@@ -137,6 +139,12 @@ fn case_of(row: &Operation) -> Case {
         ("GET", "attachments/{id}") => case(Attachment, 200, nothing),
         ("POST", "tokens") => case(Money, 201, |id, _| Sent::Json(json!({"role": "submit", "account": id}))),
         ("DELETE", "tokens/{id}") => case(Token, 204, nothing),
+        ("GET", "profiles") => case(Nothing, 200, nothing),
+        ("GET", "profiles/{id}") => case(Profile, 200, nothing),
+        ("PUT", "profiles/{id}") => {
+            case(Profile, 200, |_, _| Sent::Json(json!({"defaults": {"priority": "routine"}})))
+        }
+        ("DELETE", "profiles/{id}") => case(Profile, 204, nothing),
         ("POST", "accounts") => case(Nothing, 201, |_, n| Sent::Json(json!({"id": format!("e164:{n}")}))),
         ("GET", "accounts/{id}" | "accounts/{id}/records") => case(Money, 200, nothing),
         ("GET", "credit-sessions") => case(Money, 200, nothing),
@@ -290,6 +298,15 @@ impl Walls {
             }
             Thing::Token => {
                 self.made(admin, "/api/v1/tokens", json!({"role": "viewer", "name": "spare"})).await
+            }
+            Thing::Profile => {
+                let token = json!({"role": "submit", "name": "spare"});
+                let id = self.made(admin, "/api/v1/tokens", token).await;
+                let path = format!("/api/v1/profiles/{id}");
+                let put = self.server.anon(Method::PUT, &path).bearer_auth(admin);
+                let (status, put) = said(put.json(&json!({"defaults": {"priority": "urgent"}}))).await;
+                assert_eq!(status, 201, "{put}");
+                id
             }
             Thing::Draft => self.made(maker, "/api/v1/drafts", alert).await,
             Thing::Template => {

@@ -8,6 +8,7 @@ mod tests;
 use crate::http::app::App;
 use crate::http::auth::{Caller, mint};
 use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
+use crate::http::profiles;
 use crate::http::request::fields::Object;
 use crate::http::request::query::{Captured, Query};
 use crate::http::request::time_text::rfc3339;
@@ -110,6 +111,7 @@ async fn revoke(State(app): State<App>, caller: Caller, Captured(id): Captured) 
         ));
     }
     app.noted(app.act(&caller, "token.revoke", &id, ""), app.store.revoke_token(&id, app.now())).await?;
+    profiles::forget(&app, &token.account, &id).await?;
     app.auth.tokens.forget(&id);
     app.auth.live_tokens.end(&id);
     Ok(StatusCode::NO_CONTENT)

@@ -5,6 +5,7 @@ mod approval;
 mod backend;
 mod carrier_words;
 mod devices;
+mod drills;
 mod erasure;
 mod message_clients;
 mod messages;
@@ -344,7 +345,9 @@ async fn a_drill_is_marked_in_the_language_of_the_person(ground: TestBackend) {
     anna.language = Some("de-AT".into());
     engine_under_test.people(vec![anna]).await;
     let mut routes = engine_under_test.routes.clone();
-    routes.iter_mut().for_each(|route| route.mode = records::Mode::Drill);
+    for route in &mut routes {
+        (route.mode, route.simulated) = (records::Mode::Drill, true);
+    }
     engine_under_test.engine.change_routes(routes).await.unwrap();
     let carrier = engine_under_test.carrier(accepted);
     let submitted = engine_under_test

@@ -27,6 +27,8 @@ pub(crate) const CHOICE_KEY_CHARS_MAX: usize = 16;
 pub(crate) const CHOICE_LABEL_CHARS_MAX: usize = 200;
 /// Characters of a sender.
 pub(crate) const SENDER_CHARS_MAX: usize = 254;
+/// Characters of an alert's id.
+const UUID_CHARS: usize = 36;
 /// Links to pictures and documents.
 pub(crate) const RESOURCES_MAX: usize = 32;
 /// Characters of a link.
@@ -45,7 +47,7 @@ pub(crate) const POLYGON_POINTS_MAX: usize = 100_000;
 pub(crate) const RADIUS_KM_MAX: f64 = 20_100.0;
 
 /// Members of a body.
-pub(crate) const MEMBERS: [&str; 22] = [
+pub(crate) const MEMBERS: [&str; 23] = [
     "headline",
     "text",
     "texts",
@@ -68,6 +70,7 @@ pub(crate) const MEMBERS: [&str; 22] = [
     "attachments",
     "area",
     "participants_only",
+    "follows",
 ];
 
 const PRIORITIES: [(&str, Priority); 3] =
@@ -144,6 +147,8 @@ fn read(object: &mut Object, now: Timestamp, defaults: &Defaults, fields: &mut F
         sender: sender(object, fields),
         mode: object.word("mode", &MODES, fields).unwrap_or(Mode::Live),
         participants_only: object.flag("participants_only", fields).unwrap_or(false),
+        needs_help: answer_fields.needs_help,
+        follows: follows(object, fields),
         flash: object.flag("flash", fields).unwrap_or(false),
         resources: resources(object, fields),
         attachments: attachments::named(object, fields),
@@ -156,13 +161,14 @@ struct AnswerFields {
     strategy: Strategy,
     require_answer: bool,
     choices: Vec<Choice>,
+    needs_help: Vec<String>,
     terminal: Terminal,
 }
 
 fn answer_fields(object: &mut Object, fields: &mut Fields) -> AnswerFields {
     let strategy =
         object.take("strategy").and_then(|node| strategy(node, "strategy", fields)).unwrap_or(Strategy::All);
-    let choices = choices(object, fields);
+    let (choices, needs_help) = choices(object, fields);
     let terminal = object.word("terminal", &TERMINALS, fields).unwrap_or(Terminal::Accepted);
     let escalates = matches!(strategy, Strategy::EscalateAfter { .. });
     let given = object.flag("require_answer", fields);
@@ -177,7 +183,7 @@ fn answer_fields(object: &mut Object, fields: &mut Fields) -> AnswerFields {
             fields.push("strategy", "escalates to recipients without an answer, but require_answer is false");
         }
     }
-    AnswerFields { strategy, require_answer, choices, terminal }
+    AnswerFields { strategy, require_answer, choices, needs_help, terminal }
 }
 
 fn span(object: &mut Object, now: Timestamp, fields: &mut Fields) -> (Option<Timestamp>, Timestamp) {
@@ -387,24 +393,35 @@ fn strategy(node: JsonNode, at: &str, fields: &mut Fields) -> Option<Strategy> {
     }
 }
 
-fn choices(object: &mut Object, fields: &mut Fields) -> Vec<Choice> {
-    let mut choices: Vec<Choice> = Vec::new();
+/// Choices, and the keys of those by which people call for help.
+fn choices(object: &mut Object, fields: &mut Fields) -> (Vec<Choice>, Vec<String>) {
+    let (mut choices, mut needs_help) = (Vec::<Choice>::new(), Vec::new());
     for (index, node) in
         object.list("choices", CHOICES_MAX, fields).unwrap_or_default().into_iter().enumerate()
     {
         let at = format!("choices[{index}]");
-        let Some(mut choice) = Object::open(node, &at, &["key", "label"], fields) else { continue };
+        let Some(mut choice) = Object::open(node, &at, &["key", "label", "needs_help"], fields) else {
+            continue;
+        };
         let key = choice.needed_text("key", CHOICE_KEY_CHARS_MAX, fields);
         let label = choice.needed_text("label", CHOICE_LABEL_CHARS_MAX, fields);
+        let is_for_help = choice.flag("needs_help", fields).unwrap_or(false);
         let (Some(key), Some(label)) = (key, label) else { continue };
         if key.trim() != key || key.chars().any(char::is_control) {
             fields.push(format!("{at}.key"), "begins or ends with a space, or has a control character");
         } else if choices.iter().any(|other| other.key.to_lowercase() == key.to_lowercase()) {
             fields.push(format!("{at}.key"), format!("is {key:?}, which an earlier choice has"));
         }
+        needs_help.extend(is_for_help.then(|| key.clone()));
         choices.push(Choice { key, label });
     }
-    choices
+    (choices, needs_help)
+}
+
+/// The earlier alert that this one goes on with; the engine looks it up.
+fn follows(object: &mut Object, fields: &mut Fields) -> Option<AlertId> {
+    let id = object.text("follows", UUID_CHARS, fields)?;
+    noted(id.parse::<AlertId>(), || "follows".to_owned(), fields)
 }
 
 /// Reads a callback; also the body of an observer.

@@ -36,8 +36,8 @@ fn the_example_of_the_contract_is_read_whole() {
          "audience": ["group:staff", "group:fire/sms", "recipient:ext-77", "sms:+46701234567", "mail:a@b.se", "all",
                       {"to": "group:x", "strategy": "first-reachable", "expires": "2026-11-18T10:00:00Z"}],
          "exclude": ["group:leave"], "channels": ["sms", "mail"], "strategy": {"escalate_after": "5m"},
-         "require_answer": true, "choices": [{"key": "1", "label": "I am safe"}, {"key": "2", "label": "I need help"}],
-         "terminal": "answered", "not_before": "2026-11-18T07:00:00Z", "expires": "2026-11-18T12:00:00+01:00", "priority": "emergency",
+         "require_answer": true, "choices": [{"key": "1", "label": "I am safe"}, {"key": "2", "label": "I need help", "needs_help": true}],
+         "follows": "0193a0b0-0000-7000-8000-000000000007", "terminal": "answered", "not_before": "2026-11-18T07:00:00Z", "expires": "2026-11-18T12:00:00+01:00", "priority": "emergency",
          "callback": {"url": "https://x.example/hook", "every": "30s", "format": "xml", "events": ["progress", "answer", "done"]},
          "sender": "city-of-x", "mode": "drill", "flash": true, "resources": ["https://x.example/map.png"]}"#,
     )
@@ -51,7 +51,8 @@ fn the_example_of_the_contract_is_read_whole() {
     );
     let mail = OwnText { subject: Some("Fire".into()), html: Some("<p>Fire".into()), ..OwnText::default() };
     assert_eq!(request.texts.default.own(channels::MAIL), Some(&mail));
-    assert_eq!(request.choices.len(), 2);
+    assert_eq!((request.choices.len(), &request.needs_help[..]), (2, &["2".to_owned()][..]));
+    assert_eq!(request.follows.unwrap().to_string(), "0193a0b0-0000-7000-8000-000000000007");
     assert!(request.callback.unwrap().xml);
 }
 
@@ -117,6 +118,8 @@ const WRONG_MEMBERS: &[(&str, &str, &str)] = &[
     (r#""choices": [{"key": "12345678901234567", "label": "x"}]"#, "choices[0].key", "longer than 16 characters"),
     (r#""choices": [{"key": "a", "label": "x"}, {"key": "A", "label": "y"}]"#, "choices[1].key", "an earlier choice has"),
     (r#""choices": [{"label": "x"}]"#, "choices[0].key", "is needed"),
+    (r#""choices": [{"key": "1", "label": "x", "needs_help": "yes"}]"#, "choices[0].needs_help", ""),
+    (r#""follows": "0193""#, "follows", ""),
     (r#""callback": {"url": "ftp://x"}"#, "callback.url", "http or https"),
     (r#""callback": {"url": "http://x", "events": ["end"]}"#, "callback.events[0]", "must be one of"),
     (r#""texts": {"fax": "x"}"#, "texts.fax", "not built yet"),
@@ -262,6 +265,7 @@ proptest! {
         request.mode = if drill { Mode::Drill } else { Mode::Live };
         request.require_answer = asks;
         request.participants_only = drill;
+        request.follows = drill.then(|| records::AlertId(uuid::Uuid::from_u128(7)));
         request.not_before = not_before.map(|s| NOW.plus_s(s));
         request.expires = NOW.plus_s(expires);
         request.callback = Some(CallbackRequest { url: "https://x.example/".into(), every_s, xml: drill, events: vec![CallbackEvent::Done] });

@@ -220,6 +220,8 @@ pub(super) fn blank(texts: Texts, priority: Priority, expires: Timestamp) -> Ale
         sender: None,
         mode: Mode::Live,
         participants_only: false,
+        needs_help: Vec::new(),
+        follows: None,
         flash: false,
         resources: Vec::new(),
         attachments: Vec::new(),
