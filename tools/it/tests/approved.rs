@@ -93,26 +93,21 @@ impl<'c, G: Ground> Office<'c, G> {
         Office { ground, carrier, alva, jonas, mia, chance: StdRng::seed_from_u64(seed) }
     }
 
-    /// All of it, with a kill between any two steps.
+    /// All of it. Between any two steps there is a kill, where the next one does not begin with its own.
     pub async fn work(mut self) {
         let draft = self.compose().await;
         self.kill().await;
         self.write(&draft, RETURNED).await;
-        self.kill().await;
         let first = self.submit(&draft).await;
         self.kill().await;
         self.give_back(&draft, &first).await;
         self.kill().await;
         self.write(&draft, APPROVED).await;
-        self.kill().await;
         let second = self.submit(&draft).await;
         assert_ne!(second, first, "what was returned stays returned");
-        self.kill().await;
         self.approve(&second).await;
         self.is_sent(&second, APPROVED).await;
-        self.kill().await;
         let correction = self.follow_up(&second, ("correction", CORRECTION)).await;
-        self.kill().await;
         let all_clear = self.follow_up(&second, ("all-clear", ALL_CLEAR)).await;
         self.kill().await;
         self.is_true_at_the_end([&first, &second, &correction, &all_clear]).await;

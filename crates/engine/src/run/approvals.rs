@@ -52,7 +52,7 @@ pub struct ApprovalStep {
 
 enum StepResult {
     /// SQL has it.
-    Written(Decided),
+    Written(Box<Decided>),
     /// It does not count.
     Refused(EngineError),
     /// SQL has another version.
@@ -150,7 +150,7 @@ async fn carry_out(
     }
     let changing = parts.store.change_approval(alert.no, SeenAlert::of(alert), decided.change.clone(), now);
     match changing.await {
-        Ok(true) => StepResult::Written(decided),
+        Ok(true) => StepResult::Written(Box::new(decided)),
         Ok(false) => match parts.store.alert_by_no(alert.no).await {
             Ok(found) => StepResult::Found(found.map(Box::new)),
             Err(error) => StepResult::Failed(store_error(error)),
@@ -238,7 +238,8 @@ impl EngineActor {
             reply.take().into_iter().for_each(|reply| _ = reply.send(Err(error.clone())));
         }
         match result {
-            StepResult::Written(Decided { change, .. }) => {
+            StepResult::Written(decided) => {
+                let Decided { change, .. } = *decided;
                 if let Some(before) = live_alert(&self.alerts, no) {
                     let (state, version, note) = (change.state, change.version, change.note);
                     let approval = Some(Box::new(change.approval));

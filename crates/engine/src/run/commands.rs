@@ -57,7 +57,10 @@ impl EngineActor {
                 change_clients(self, clients, keywords);
                 let _ = reply.send(());
             }
-            ActorCommand::ApprovalRules { policy, reply } => _ = reply.send(self.change_approval(policy)),
+            ActorCommand::ApprovalRules { policy, reply } => {
+                self.change_approval(policy);
+                let _ = reply.send(());
+            }
             ActorCommand::OptOut { account, numbers, sender, at } => {
                 note_stops(self, &account, &numbers, (sender.as_deref(), Some(at)));
             }
