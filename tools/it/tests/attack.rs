@@ -259,7 +259,7 @@ async fn guess_passwords(browsers: Vec<Browser>, next: Arc<AtomicU64>) -> BTreeM
             return answers;
         }
         // Every other one is at somebody's name, the rest at names that nobody has.
-        let name = if n % 2 == 0 { "eva".to_owned() } else { format!("nobody{n}") };
+        let name = if n.is_multiple_of(2) { "eva".to_owned() } else { format!("nobody{n}") };
         let browser = &browsers[(n / 2 % GUESSING_ADDRESSES) as usize];
         let reply = browser.guess(&name, &format!("guess number {n}")).await;
         *answers.entry(reply.status).or_insert(0) += 1;

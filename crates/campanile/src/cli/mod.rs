@@ -155,9 +155,9 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
         CliCommand::User(user) => client::block_on(match user {
             UserCommand::Create(create) => match create.data.clone() {
                 Some(data) => {
-                    Box::pin(async move { users::create_here(create, &data).await }) as client::Work
+                    Box::pin(async move { users::create_here(*create, &data).await }) as client::Work
                 }
-                None => Box::pin(users::create(create)),
+                None => Box::pin(users::create(*create)),
             },
             UserCommand::List(list) => Box::pin(users::list(list)),
             UserCommand::Invite(one) => Box::pin(users::invite(one)),

@@ -14,7 +14,7 @@ pub(crate) enum UserCommand {
 
 A new user is in the drill space alone, unless --space says otherwise. With --data it makes the user in the data
 folder itself, while no server runs.")]
-    Create(CreateUser),
+    Create(Box<CreateUser>),
     /// List users
     #[command(after_help = "Examples:\n  campanile user list\n  campanile user list --format json")]
     List(ListUsers),

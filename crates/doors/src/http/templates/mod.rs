@@ -102,7 +102,7 @@ async fn replace(
 /// Reads a template. Without an id in path or body it gets one.
 fn read(node: JsonNode, id: Option<&str>, caller: &Caller) -> HttpResult<(String, TemplateRecord)> {
     let mut fields = Fields::default();
-    let record = Object::open(node, "", &MEMBERS, &mut fields).and_then(|mut object| {
+    let record = Object::open(node, "", &MEMBERS, &mut fields).map(|mut object| {
         let own = object.text("id", versioned::ID_CHARS_MAX, &mut fields);
         if let (Some(own), Some(id)) = (&own, id)
             && own != id
@@ -120,7 +120,7 @@ fn read(node: JsonNode, id: Option<&str>, caller: &Caller) -> HttpResult<(String
             all_clear: request(&mut object, "all_clear", &mut fields),
             changed_by: Author::of(caller),
         };
-        Some((id, record))
+        (id, record)
     });
     record
         .filter(|_| fields.is_empty())
