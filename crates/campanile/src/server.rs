@@ -287,19 +287,30 @@ impl RunningServer {
             self.doors.smpp = Some(door);
         }
         if let Some(topics) = setup.topics {
-            let people = self.line_people(clock);
-            let deps = doors::topic::TopicsDeps {
-                bus: self.bus.clone(),
-                token_check: doors::topic::by_tokens(self.store.clone(), live_tokens),
-                cores: self.cores.clone(),
-                gatekeeper,
-                people: Some(people),
-            };
-            let door = doors::topic::start(topics, deps).await.map_err(|error| error.to_string())?;
-            self.doors.topics = Some(door);
+            self.open_topics(topics, clock, live_tokens, gatekeeper).await?;
         }
         let diameter = setup.diameter.map(|diameter| self.credit_control(diameter, doors));
         self.open_credit_control(diameter.flatten(), peers).await
+    }
+
+    async fn open_topics(
+        &mut self,
+        topics: doors::topic::TopicsConfig,
+        clock: Clock,
+        live_tokens: Arc<doors::LiveTokens>,
+        gatekeeper: doors::Gatekeeper,
+    ) -> Result<(), String> {
+        let people = self.line_people(clock);
+        let deps = doors::topic::TopicsDeps {
+            bus: self.bus.clone(),
+            token_check: doors::topic::by_tokens(self.store.clone(), live_tokens),
+            cores: self.cores.clone(),
+            gatekeeper,
+            people: Some(people),
+        };
+        let door = doors::topic::start(topics, deps).await.map_err(|error| error.to_string())?;
+        self.doors.topics = Some(door);
+        Ok(())
     }
 
     /// What the topic door needs for people who log in.

@@ -73,8 +73,8 @@ impl LiveTokens {
         }
     }
 
-    /// Looks for revocations and ended sessions as long as it is polled: in a store that other processes share
-    /// all the time, else only where one may have ended while it was looked up, and once in a while for
+    /// Looks for revocations and ended sessions as long as it is polled: in a store that other processes
+    /// share all the time, else only where one may have ended while it was looked up, and once in a while for
     /// sessions whose time is over. `revoked` is called when there is any new revocation.
     pub(crate) async fn follow(
         &self,

@@ -246,8 +246,8 @@ pub struct AreaRequest {
     pub geocode_attribute: Option<String>,
     /// In words.
     pub description: String,
-    /// The named areas of the audience, as they were when the alert was accepted; the entry `area` does not mean
-    /// them.
+    /// The named areas of the audience, as they were when the alert was accepted; the entry `area` does not
+    /// mean them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub named: Vec<NamedArea>,
 }

@@ -2,7 +2,8 @@
 //!
 //! Terms are kept among the memberships, behind a mark that no group's name has. So they are written, staged,
 //! superseded, swept up and erased with the version of the person that they belong to, by the same statements
-//! on both databases. A person with three words and two addresses has five: about 45 octets and 1 to 2 us each.
+//! on both databases. A person with three words and two addresses has five: about 45 octets and 1 to 2 us
+//! each.
 
 use channels::legible;
 use records::Recipient;

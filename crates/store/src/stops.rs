@@ -112,8 +112,8 @@ impl OptOutSet {
     }
 }
 
-/// The set of an account, of all its stops. An error where somebody was forgotten whom nothing can find, since
-/// the key is missing.
+/// The set of an account, of all its stops. An error where somebody was forgotten whom nothing can find,
+/// since the key is missing.
 pub(crate) fn set_of(
     account: &str,
     stops: (Vec<OptOut>, Vec<ForgottenStop>),

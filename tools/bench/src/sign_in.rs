@@ -54,11 +54,11 @@ pub async fn run(options: &SignInOptions) -> Result<Measured, String> {
     }
     let fdatasync_us = fdatasync_p50_us(folder.path()).map_err(|error| format!("fdatasync: {error}"))?;
     let base = format!("http://{}", server.address());
-    let quiet = Health::watch(&base)?;
+    let quiet = HealthTally::watch(&base)?;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let quiet = quiet.end().await?;
     let before = server.usage();
-    let health = Health::watch(&base)?;
+    let health = HealthTally::watch(&base)?;
     let (mut times, errors, seconds) = load(options, &base).await?;
     let health = health.end().await?;
     let used = server.usage();
@@ -138,16 +138,16 @@ async fn load(options: &SignInOptions, base: &str) -> Result<(Vec<u64>, Vec<Stri
 }
 
 /// Somebody who looks at `/healthz` again and again, over one connection.
-struct Health {
+struct HealthTally {
     is_over: Arc<AtomicBool>,
     task: tokio::task::JoinHandle<Result<Vec<u64>, String>>,
 }
 
-impl Health {
-    fn watch(base: &str) -> Result<Health, String> {
+impl HealthTally {
+    fn watch(base: &str) -> Result<HealthTally, String> {
         let is_over = Arc::<AtomicBool>::default();
         let task = tokio::spawn(looks(http_client()?, format!("{base}/healthz"), Arc::clone(&is_over)));
-        Ok(Health { is_over, task })
+        Ok(HealthTally { is_over, task })
     }
 
     /// Microseconds of each answer, sorted.

@@ -118,16 +118,7 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
             Recipients::Page(page) => Box::pin(privacy::page(page)),
             Recipients::List(list) => Box::pin(people::list(list)),
         }),
-        CliCommand::Import(import) => client::block_on(match import {
-            ImportCommand::Check(check) => Box::pin(imports::check(check)) as client::Work,
-            ImportCommand::Directory(run) => Box::pin(imports::directory(run)),
-            ImportCommand::List(list) => Box::pin(imports::list(list)),
-            ImportCommand::Show(one) => Box::pin(imports::show(one)),
-            ImportCommand::Problems(problems) => Box::pin(imports::problems(problems)),
-            ImportCommand::Commit(commit) => Box::pin(imports::commit(commit)),
-            ImportCommand::Discard(one) => Box::pin(imports::decide(one, "discard")),
-            ImportCommand::Undo(one) => Box::pin(imports::decide(one, "undo")),
-        }),
+        CliCommand::Import(import) => carry_out_import(import),
         CliCommand::Alert(alert) => client::block_on(match alert {
             AlertCommand::Send(send) => Box::pin(alerts::send(send)) as client::Work,
             AlertCommand::List(list) => Box::pin(alerts::list(list)),
@@ -152,19 +143,7 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
             Token::Revoke(revoke) => Box::pin(tokens::revoke(revoke)),
         }),
         CliCommand::Profile(profile) => client::block_on(profiles::work(profile)),
-        CliCommand::User(user) => client::block_on(match user {
-            UserCommand::Create(create) => match create.data.clone() {
-                Some(data) => {
-                    Box::pin(async move { users::create_here(*create, &data).await }) as client::Work
-                }
-                None => Box::pin(users::create(*create)),
-            },
-            UserCommand::List(list) => Box::pin(users::list(list)),
-            UserCommand::Invite(one) => Box::pin(users::invite(one)),
-            UserCommand::Reset(reset) => Box::pin(users::reset(reset)),
-            UserCommand::Disable(one) => Box::pin(users::set_active(one, false)),
-            UserCommand::Enable(one) => Box::pin(users::set_active(one, true)),
-        }),
+        CliCommand::User(user) => carry_out_of_user(user),
         CliCommand::Audit(audit) => client::block_on(match audit {
             audit_args::AuditCommand::List(list) => Box::pin(audit::list(list)) as client::Work,
             audit_args::AuditCommand::Verify(verify) => Box::pin(audit::verify(verify)),
@@ -180,6 +159,33 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
         CliCommand::Udp(udp) => udp::run(udp),
         CliCommand::Version(version) => said_version(&version),
     }
+}
+
+fn carry_out_import(import: ImportCommand) -> Outcome {
+    client::block_on(match import {
+        ImportCommand::Check(check) => Box::pin(imports::check(check)) as client::Work,
+        ImportCommand::Directory(run) => Box::pin(imports::directory(run)),
+        ImportCommand::List(list) => Box::pin(imports::list(list)),
+        ImportCommand::Show(one) => Box::pin(imports::show(one)),
+        ImportCommand::Problems(problems) => Box::pin(imports::problems(problems)),
+        ImportCommand::Commit(commit) => Box::pin(imports::commit(commit)),
+        ImportCommand::Discard(one) => Box::pin(imports::decide(one, "discard")),
+        ImportCommand::Undo(one) => Box::pin(imports::decide(one, "undo")),
+    })
+}
+
+fn carry_out_of_user(user: UserCommand) -> Outcome {
+    client::block_on(match user {
+        UserCommand::Create(create) => match create.data.clone() {
+            Some(data) => Box::pin(async move { users::create_here(*create, &data).await }) as client::Work,
+            None => Box::pin(users::create(*create)),
+        },
+        UserCommand::List(list) => Box::pin(users::list(list)),
+        UserCommand::Invite(one) => Box::pin(users::invite(one)),
+        UserCommand::Reset(reset) => Box::pin(users::reset(reset)),
+        UserCommand::Disable(one) => Box::pin(users::set_active(one, false)),
+        UserCommand::Enable(one) => Box::pin(users::set_active(one, true)),
+    })
 }
 
 fn checked(check: &args::Check) -> Outcome {

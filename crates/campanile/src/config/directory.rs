@@ -49,8 +49,8 @@ section! {
         /// Which entries are people.
         filter: String = "(objectClass=person)".to_owned(),
         /// Attributes of the directory, each with a field of a person: `id`, `name`, `language`, `time_zone`,
-        /// `groups`, `lat`, `lon`, `prefers`, the name of a channel, or an attribute's name. Of a distinguished
-        /// name of a group the first part's value counts.
+        /// `groups`, `lat`, `lon`, `prefers`, the name of a channel, or an attribute's name. Of a
+        /// distinguished name of a group the first part's value counts.
         attributes: Vec<String> = usual_attributes(),
         /// Account of its people.
         account: String = records::Account::DEFAULT.to_owned(),

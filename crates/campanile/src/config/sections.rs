@@ -242,8 +242,8 @@ section! {
         domain: Option<String> = None,
         /// authserv-id by which your relay notes whose mails are authentic (`Authentication-Results`, RFC
         /// 8601); set with `authserv_from`. A mail whose author's domain it notes as `dmarc=pass` is believed
-        /// to be its author's, and `answers@domain` without a tag is taken from it. The relay must remove such
-        /// headers with its id from mails that come to it.
+        /// to be its author's, and `answers@domain` without a tag is taken from it. The relay must remove
+        /// such headers with its id from mails that come to it.
         #[manual(example = "mx.city.example")]
         authserv_id: Option<String> = None,
         /// Addresses and networks of that relay: nobody else's notes are believed.

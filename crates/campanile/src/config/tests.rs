@@ -192,20 +192,6 @@ fn rules_that_a_key_alone_cannot_tell() {
             "route[0].languages: tables of languages need charset gsm7",
         ),
         (route("weight = 0"), "route[0].weight: must be at least 1"),
-        (route("shares = \"d\""), "route[0].shares: there is no route \"d\""),
-        (route("shares = \"c\""), "route[0].shares: \"c\" is the route itself: leave shares out"),
-        (
-            format!("{ROUTE}{}", sharing("b", "sms", "c", "rate = 1.5")),
-            "route[1].shares: \"c\" has rate = 0, this route 1.5: they are one account, so write the same in both",
-        ),
-        (
-            format!("{ROUTE}{}{}", sharing("b", "sms", "c", ""), sharing("a", "sms", "b", "")),
-            "route[2].shares: \"b\" shares the limit of \"c\" itself: name the route that has the account",
-        ),
-        (
-            format!("{ROUTE}{}", sharing("b", "mail", "c", "from = \"a@b.se\"")),
-            "route[1].shares: \"c\" is of channel sms: only routes of one channel share an account",
-        ),
         (ROUTE.replace("sms\"", "fax\""), "route[0].channel: channel fax is not built yet"),
         (
             ROUTE.replace("smsc.example:2775", "smsc.example"),
@@ -233,6 +219,28 @@ fn rules_that_a_key_alone_cannot_tell() {
         (
             "banana = 1".into(),
             "banana: is unknown; known are http, store, bus, node, smtp, route, engine, recipients, retention, callback, outbound, log, cap, smpp, platform, keyword, optout, organisation, oidc, approval, services, send, directory, topics, edge, diameter, charging",
+        ),
+    ];
+    each_alone(cases);
+}
+
+#[test]
+fn routes_that_share_what_is_no_account_of_theirs_are_told_what_to_write() {
+    let route = |more: &str| format!("{ROUTE}{more}\n");
+    let cases: Vec<(String, &str)> = vec![
+        (route("shares = \"d\""), "route[0].shares: there is no route \"d\""),
+        (route("shares = \"c\""), "route[0].shares: \"c\" is the route itself: leave shares out"),
+        (
+            format!("{ROUTE}{}", sharing("b", "sms", "c", "rate = 1.5")),
+            "route[1].shares: \"c\" has rate = 0, this route 1.5: they are one account, so write the same in both",
+        ),
+        (
+            format!("{ROUTE}{}{}", sharing("b", "sms", "c", ""), sharing("a", "sms", "b", "")),
+            "route[2].shares: \"b\" shares the limit of \"c\" itself: name the route that has the account",
+        ),
+        (
+            format!("{ROUTE}{}", sharing("b", "mail", "c", "from = \"a@b.se\"")),
+            "route[1].shares: \"c\" is of channel sms: only routes of one channel share an account",
         ),
     ];
     each_alone(cases);

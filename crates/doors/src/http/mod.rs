@@ -6,8 +6,9 @@
 //! [`approvals`], [`cap`], [`attachments`], [`drafts`], [`templates`], [`areas`], [`schedules`], [`audit`],
 //! [`operations`], [`pages`], [`openapi`], [`imports`], [`directories`], [`scim`], [`help_cases`],
 //! [`profiles`]. Every request passes the [`server`], the [`router`], the guard
-//! ([`auth`], by the table in [`routes`]) and the [`forward`]ing to the leader; it is read by [`request`], and
-//! handed to the engine or the store. All its problems are reported at once, field by field ([`problem`]).
+//! ([`auth`], by the table in [`routes`]) and the [`forward`]ing to the leader; it is read by [`request`],
+//! and handed to the engine or the store. All its problems are reported at once, field by field
+//! ([`problem`]).
 
 mod account_places;
 mod accounts;

@@ -119,8 +119,8 @@ impl MatrixRow {
 /// The matrix.
 #[rustfmt::skip]
 pub(crate) const MATRIX: [MatrixRow; 22] = [
-    //                                tokens: account default         any other account         users: viewer author operator approver directory accounts administrator
-    //                                admin operator viewer submit,   the same
+    // Tokens of the account default: admin, operator, viewer, submit; those of any other account. Then users:
+    // viewer, author, operator, approver, directory, accounts, administrator.
     row(RequiredRole::SeeOwn,       ([OWN,  OWN,  OWN,  MINE], [OWN,  OWN,  OWN,  MINE]), [OWN,  OWN,  OWN,  OWN,  OWN,  OWN,  OWN],  "read alerts, reports, event streams, attachments"),
     row(RequiredRole::Submit,       ([OWN,  OWN,  NONE, MINE], [OWN,  OWN,  NONE, MINE]), [NONE, NONE, OWN,  NONE, NONE, NONE, OWN],  "submit alerts, send CAP"),
     row(RequiredRole::Prepare,      ([OWN,  OWN,  NONE, MINE], [OWN,  OWN,  NONE, MINE]), [NONE, OWN,  OWN,  OWN,  NONE, NONE, OWN],  "forecast alerts, upload attachments"),

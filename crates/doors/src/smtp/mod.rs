@@ -4,9 +4,9 @@
 //! [`TagReader`] finds it. The outcome of a mail is on the bus before the client gets `250`. Nothing is
 //! relayed, nothing is stored. Words of a mail are a person's where its tag is of a mail to that person, or
 //! where a relay of ours notes that DMARC passed; else they are handed on as unproven. Such a relay may also
-//! hand over mail to `answers@domain`, without a tag. `postmaster` is taken as RFC 5321 asks (section 4.5.1), and what comes there
-//! is a line of the log. The protocol is the server machine of `libs/smtp`; it offers STARTTLS where there
-//! is a certificate.
+//! hand over mail to `answers@domain`, without a tag. `postmaster` is taken as RFC 5321 asks (section
+//! 4.5.1), and what comes there is a line of the log. The protocol is the server machine of `libs/smtp`; it
+//! offers STARTTLS where there is a certificate.
 //!
 //! ```text
 //! tag            tagged addresses: the machine's recipient policy

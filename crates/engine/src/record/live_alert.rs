@@ -35,7 +35,8 @@ pub struct LiveAlert {
     cells: Vec<DeliveryCell>,
     unfolded: UnfoldedCells,
     rate: Rate,
-    ready: ReadyIndex,
+    /// Who could be dispatched, and the classes whose turn it waits for.
+    pub ready: ReadyIndex,
     next_due: u32,
     /// Of a message stream: its messages.
     pub metas: Option<Box<MessageMetaTable>>,
@@ -372,22 +373,6 @@ impl LiveAlert {
     /// Classes with endpoints that could be dispatched now.
     pub fn ready_classes(&self) -> impl Iterator<Item = u16> + '_ {
         self.ready.classes()
-    }
-
-    /// A class with endpoints that could be dispatched, whose turn the alert does not wait for yet: it does
-    /// from now on.
-    pub fn enter_turn(&mut self) -> Option<u16> {
-        self.ready.enter_turn()
-    }
-
-    /// The alert does not wait for the turn of this class any more.
-    pub fn leave_turn(&mut self, class: u16) {
-        self.ready.leave_turn(class);
-    }
-
-    /// How many classes' turns the alert waits for.
-    pub fn turns(&self) -> usize {
-        self.ready.turns()
     }
 
     /// How many of a class could be dispatched now.

@@ -49,7 +49,8 @@ impl ReadyIndex {
         self.counts[..any].iter().enumerate().filter(|(_, ready)| **ready > 0).map(|(class, _)| class as u16)
     }
 
-    /// A class with a delivery that is ready, whose turn the alert does not wait for yet: it does from now on.
+    /// A class with a delivery that is ready, whose turn the alert does not wait for yet: it does from now
+    /// on.
     pub fn enter_turn(&mut self) -> Option<u16> {
         let class = self.classes().find(|class| !self.in_turn[usize::from(*class)])?;
         self.in_turn[usize::from(class)] = true;

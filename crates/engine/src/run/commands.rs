@@ -31,11 +31,7 @@ impl EngineActor {
             }
             // Of an earlier term of ours: it was begun anew.
             ActorCommand::Solved { .. } => {}
-            ActorCommand::Look { no, reply } => {
-                let alert = self.alerts.live.get(&no).map(|live| live.alert.clone());
-                let report = report(no, &self.alerts, &self.dispatcher, self.context.now());
-                let _ = reply.send(alert.zip(report).map(|(alert, report)| Look { alert, report }));
-            }
+            ActorCommand::Look { no, reply } => _ = reply.send(look(self, no)),
             ActorCommand::Deliveries { no, page, reply } => {
                 let _ = reply.send(self.alerts.deliveries(no, page));
             }
@@ -236,6 +232,13 @@ fn health(actor: &EngineActor) -> Health {
         carrier_ids: actor.outcomes.carrier_ids.len(),
         unmatched_receipts: actor.outcomes.carrier_ids.unmatched,
     }
+}
+
+/// An alert in memory, with its report.
+fn look(actor: &EngineActor, no: AlertNo) -> Option<Look> {
+    let alert = actor.alerts.live.get(&no)?.alert.clone();
+    let report = report(no, &actor.alerts, &actor.dispatcher, actor.context.now())?;
+    Some(Look { alert, report })
 }
 
 fn change_clients(actor: &mut EngineActor, clients: Vec<MessageClientSettings>, keywords: Keywords) {

@@ -91,11 +91,11 @@ impl Dispatcher {
         let mut pass = DispatchPass { alerts, outcomes, context, now };
         let mut made = 0;
         for lane in Lane::ALL {
-            let mut idle = 0;
-            while made < SEGMENTS_AT_ONCE && idle < pass.alerts.turns.classes(lane) {
+            let mut left = pass.alerts.turns.classes(lane);
+            while made < SEGMENTS_AT_ONCE && left > 0 {
                 let Some(class) = pass.alerts.turns.next_class(lane) else { break };
                 let sent = self.dispatch_one(&mut pass, lane, class);
-                idle = if sent { 0 } else { idle + 1 };
+                left = if sent { pass.alerts.turns.classes(lane) } else { left - 1 };
                 made += usize::from(sent);
             }
         }
@@ -113,12 +113,13 @@ impl Dispatcher {
                 self.fail_nowhere(pass, no);
                 continue;
             };
-            let built = self.build(pass, no, class, place, room);
-            pass.alerts.enter_turns(no);
-            if let Some((segment, units)) = built {
+            if let Some((segment, units)) = self.build(pass, no, class, place, room) {
+                pass.alerts.enter_turns(no);
                 self.append(pass, no, place, lane, segment, units);
                 return true;
             }
+            // What expired meanwhile has ended with this.
+            pass.alerts.touch(no);
         }
         false
     }
@@ -466,12 +467,12 @@ impl Dispatcher {
 }
 
 impl DispatchPass<'_> {
-    /// The next alert of a class, if it may be sent now. One that may not comes back when its moment has come,
-    /// or when something of it changes.
+    /// The next alert of a class, if it may be sent now. One that may not comes back when its moment has
+    /// come, or when something of it changes.
     fn take_turn(&mut self, lane: Lane, class: u16) -> Option<AlertNo> {
         let no = self.alerts.turns.take(lane, class)?;
         let live = self.alerts.live.get_mut(&no)?;
-        live.leave_turn(class);
+        live.ready.leave_turn(class);
         if live.alert.state != AlertState::Running || !live.alert.may_send() {
             return None;
         }

@@ -1,5 +1,5 @@
-//! Turns holds the alerts that have something to dispatch, in turn, by lane and class of routes. A pass asks only
-//! for classes whose routes have room, so that it costs what it sends, and not what waits.
+//! Turns holds the alerts that have something to dispatch, in turn, by lane and class of routes. A pass asks
+//! only for classes whose routes have room, so that it costs what it sends, and not what waits.
 
 use crate::record::LiveAlert;
 use records::{AlertNo, Lane, Timestamp};
@@ -33,7 +33,7 @@ impl Turns {
     /// already.
     pub fn enter(&mut self, live: &mut LiveAlert) {
         let (no, lane) = (live.alert.no, live.lane());
-        while let Some(class) = live.enter_turn() {
+        while let Some(class) = live.ready.enter_turn() {
             self.lanes[lane as usize].push(class, no);
             self.len += 1;
         }
@@ -69,7 +69,7 @@ impl Turns {
     }
 
     /// Takes the first alert of a class out of its queue. It is for the caller to have the alert
-    /// [leave its turn](LiveAlert::leave_turn).
+    /// leave its turn.
     pub fn take(&mut self, lane: Lane, class: u16) -> Option<AlertNo> {
         let turns = &mut self.lanes[lane as usize];
         let queue = turns.queues.get_mut(usize::from(class))?;
@@ -85,7 +85,7 @@ impl Turns {
     /// An alert left memory: its places fall out when they come to the front, or when there are many of the
     /// kind. `is_there` tells the alerts in memory.
     pub fn forget(&mut self, live: &LiveAlert, is_there: impl Fn(AlertNo) -> bool) {
-        self.stale += live.turns();
+        self.stale += live.ready.turns();
         if self.stale <= STALE_MAX + self.len / 2 {
             return;
         }
@@ -153,7 +153,7 @@ mod tests {
         );
         assert_eq!([turns.next_class(lane), turns.next_class(lane)], [Some(sms), Some(mail)]);
         assert_eq!(turns.take(lane, sms), Some(AlertNo(1)));
-        first.leave_turn(sms);
+        first.ready.leave_turn(sms);
         turns.enter(&mut first);
         assert_eq!([turns.take(lane, sms), turns.take(lane, sms)], [Some(AlertNo(2)), Some(AlertNo(1))]);
         assert_eq!(turns.take(lane, sms), None);
@@ -176,7 +176,7 @@ mod tests {
         let mut gone = live(1, false);
         let class = gone.ready_classes().next().unwrap();
         for _ in 0..20_000 {
-            gone.leave_turn(class);
+            gone.ready.leave_turn(class);
             turns.enter(&mut gone);
             turns.forget(&gone, |_| false);
         }

@@ -1,9 +1,9 @@
 //! ChatLink leads from a person's own page to a bot of Telegram, which cannot write first: the person presses
 //! Start there, the bot gets what the link carries, and the chat becomes a device of theirs.
 //!
-//! A link carries base64url of: when it was made, in seconds; the length of the account's name (0: the default
-//! account), with the highest bit set where the person's id is a UUID, which then has 16 octets; the name; the
-//! id; and a MAC over all of it. It holds for an hour, once, and for that person alone.
+//! A link carries base64url of: when it was made, in seconds; the length of the account's name (0: the
+//! default account), with the highest bit set where the person's id is a UUID, which then has 16 octets; the
+//! name; the id; and a MAC over all of it. It holds for an hour, once, and for that person alone.
 
 use super::own_page::{OwnPage, RefusedDevice, is_it};
 use super::page_notes::PageNotes;

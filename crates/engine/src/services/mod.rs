@@ -5,8 +5,8 @@
 //! ([`desk`]) takes them from there, finds who has the address ([`people`]), does what they ask
 //! ([`acts`]) and replies by the device they wrote from ([`replies`]). It replies to nobody who is not known,
 //! and to nobody too often ([`guard`]): no loop of two programs lasts. The same acts, and
-//! those with devices, are on a page of the person's own ([`own_page`]), which also leads to a chat with a bot
-//! ([`chat_link`]).
+//! those with devices, are on a page of the person's own ([`own_page`]), which also leads to a chat with a
+//! bot ([`chat_link`]).
 
 mod acts;
 mod chat_link;

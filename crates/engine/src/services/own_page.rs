@@ -190,8 +190,8 @@ impl<'a> OwnPage<'a> {
         live
     }
 
-    /// What words ask for, as a service word does; nothing where a page has no such form, or they name what is
-    /// not there.
+    /// What words ask for, as a service word does; nothing where a page has no such form, or they name what
+    /// is not there.
     ///
     /// # Errors
     /// [`EngineError::NotFound`] if there is no such person; the store's.

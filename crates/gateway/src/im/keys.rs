@@ -27,8 +27,8 @@ section! {
         /// its URL.
         #[manual(default = "none; needed for Telegram unless `sim` is true", example = "123456789:secret")]
         token: Option<Secret> = None,
-        /// Telegram: the bot's user name, as in `t.me/NAME`. People's own pages then have a link that connects
-        /// their chat with the bot.
+        /// Telegram: the bot's user name, as in `t.me/NAME`. People's own pages then have a link that
+        /// connects their chat with the bot.
         #[manual(default = "none: pages have no such link", example = "city_alerts_bot")]
         bot: Option<String> = None,
         /// Certificates (PEM) that are trusted beside the public roots.

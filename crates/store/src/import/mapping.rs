@@ -15,8 +15,8 @@ pub struct ColumnMapping {
 }
 
 impl ColumnMapping {
-    /// Reads entries such as `Mobil:sms`, or `Note:-` for a column of which nothing is taken. The field stands
-    /// behind the last colon.
+    /// Reads entries such as `Mobil:sms`, or `Note:-` for a column of which nothing is taken. The field
+    /// stands behind the last colon.
     ///
     /// # Errors
     /// In words: an entry that is none, a column named twice, or too many.

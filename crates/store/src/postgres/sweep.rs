@@ -25,8 +25,8 @@ const LISTED: &str = "SELECT account, generation FROM imports \
 const LOCK: &str = "SELECT pg_try_advisory_xact_lock(1937204592)";
 const END: &str = "SELECT id FROM recipients WHERE account = $1 AND id > $2 ORDER BY id OFFSET $3 LIMIT 1";
 
-/// Removes what is abandoned or superseded in a part of an account, and what says that somebody went: below it
-/// there is nothing any more. What can be undone supersedes nothing.
+/// Removes what is abandoned or superseded in a part of an account, and what says that somebody went: below
+/// it there is nothing any more. What can be undone supersedes nothing.
 macro_rules! sweep {
     ($part:literal) => {
         concat!(

@@ -1,5 +1,5 @@
-//! Inserts of many rows: one statement for many of them, so that each does not open the tree anew and look for
-//! its place from the root. Rows come in the order of the table's key.
+//! Inserts of many rows: one statement for many of them, so that each does not open the tree anew and look
+//! for its place from the root. Rows come in the order of the table's key.
 
 use super::Tx;
 use crate::StoreError;

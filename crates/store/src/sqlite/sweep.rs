@@ -139,8 +139,8 @@ fn sweep_account(
     })
 }
 
-/// The ids after `after` that have more than one version, an abandoned one or one that takes somebody away, and
-/// where to look next.
+/// The ids after `after` that have more than one version, an abandoned one or one that takes somebody away,
+/// and where to look next.
 fn look(
     connection: &Connection,
     account: i64,

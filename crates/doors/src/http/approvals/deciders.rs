@@ -1,6 +1,6 @@
 //! Judgement of who may decide about an alert: a user who signed in, with the role, in whose scope and space
-//! it is ([`scope`]). That author and approver differ, and two approvers from each other, the engine judges by
-//! the alert's own record.
+//! it is ([`scope`]). That author and approver differ, and two approvers from each other, the engine judges
+//! by the alert's own record.
 
 use crate::http::app::App;
 use crate::http::auth::Caller;

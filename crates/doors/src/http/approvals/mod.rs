@@ -1,9 +1,9 @@
 //! Approvals: alerts that wait for other people, what those decide, and reviews of what was sent alone.
 //!
 //! `GET /api/v1/approvals` · `GET /api/v1/reviews` · `POST /api/v1/alerts/{id}:approve`, `:return`,
-//! `:reject`, `:send-alone`, `:review`, which [`crate::http::alerts`] hands over. A decision is read by [`decisions`],
-//! who may take it is judged by [`deciders`]; [`notices`] tells approvers and administrators by their own
-//! devices; [`steering`] has others confirm a stop or a pause where a rule says so.
+//! `:reject`, `:send-alone`, `:review`, which [`crate::http::alerts`] hands over. A decision is read by
+//! [`decisions`], who may take it is judged by [`deciders`]; [`notices`] tells approvers and administrators
+//! by their own devices; [`steering`] has others confirm a stop or a pause where a rule says so.
 
 pub(crate) mod approvers;
 pub(crate) mod deciders;

@@ -32,13 +32,13 @@ const DUE_AT_ONCE: usize = 100;
 /// Administrators are told for so long, in seconds.
 const TRIED_S: i64 = 3_600;
 /// Words of a verdict.
-const VERDICTS: [(&str, Verdict); 2] =
-    [("justified", Verdict::Justified), ("not-justified", Verdict::NotJustified)];
+const VERDICTS: [(&str, ReviewVerdict); 2] =
+    [("justified", ReviewVerdict::Justified), ("not-justified", ReviewVerdict::NotJustified)];
 
 /// What a reviewer finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Verdict {
+enum ReviewVerdict {
     Justified,
     NotJustified,
 }
@@ -57,7 +57,7 @@ struct Review {
 struct ReviewAnswer {
     by: ApprovalPerson,
     at: Timestamp,
-    verdict: Verdict,
+    verdict: ReviewVerdict,
     note: String,
 }
 
@@ -182,7 +182,7 @@ pub(super) async fn answer(
     Ok(Json(shown(&id, &review)).into_response())
 }
 
-fn read_answer(node: JsonNode) -> HttpResult<(Verdict, String)> {
+fn read_answer(node: JsonNode) -> HttpResult<(ReviewVerdict, String)> {
     let mut fields = Fields::default();
     let read = Object::open(node, "", &["verdict", "note"], &mut fields).and_then(|mut object| {
         let verdict = object.word("verdict", &VERDICTS, &mut fields);

@@ -3,8 +3,9 @@
 //!
 //! An attempt takes a place in its address's budget before its password is looked at, and a user has few at a
 //! time, so that attempts side by side count. One that waits for others alone, as many people behind one
-//! address do who come at the same time, is not refused at once: those others may be right. A user who signed in lately from a network waits there by
-//! themselves: whoever guesses the name from elsewhere does not shut them out.
+//! address do who come at the same time, is not refused at once: those others may be right. A user who
+//! signed in lately from a network waits there by themselves: whoever guesses the name from elsewhere does
+//! not shut them out.
 
 use crate::guessing::KnownNetworks;
 use crate::http::problem::{HttpProblem, ProblemKind};

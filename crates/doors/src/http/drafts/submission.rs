@@ -149,7 +149,8 @@ async fn accept(
     alerts::accept(app, caller, request, how).await
 }
 
-/// The people who wrote a draft, who submits it first: none of them is the second person that a rule asks for.
+/// The people who wrote a draft, who submits it first: none of them is the second person that a rule asks
+/// for.
 async fn writers(
     app: &App,
     caller: &Caller,

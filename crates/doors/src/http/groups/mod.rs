@@ -1,7 +1,7 @@
 //! Groups: put, read, listed, removed; a body is read by [`body`].
 //!
-//! `POST`, `GET /api/v1/groups` · `GET`, `PUT`, `DELETE /api/v1/groups/{id}`; its people, and whom a rule fits
-//! ([`people`]).
+//! `POST`, `GET /api/v1/groups` · `GET`, `PUT`, `DELETE /api/v1/groups/{id}`; its people, and whom a rule
+//! fits ([`people`]).
 
 pub(crate) mod body;
 pub(crate) mod membership;

@@ -83,7 +83,7 @@ pub(crate) struct ReadFile {
 
 /// The last decision.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Decision {
+pub(crate) struct ImportDecision {
     pub by: Actor,
     pub at: Timestamp,
     pub undo_until: Option<Timestamp>,
@@ -104,7 +104,7 @@ pub(crate) struct ImportJob {
     pub file: ReadFile,
     pub counts: Option<ImportCounts>,
     pub failure: Option<String>,
-    pub decision: Option<Decision>,
+    pub decision: Option<ImportDecision>,
 }
 
 impl ImportJob {

@@ -13,7 +13,7 @@ pub(crate) mod run;
 #[cfg(test)]
 mod tests;
 
-use self::job::{Actor, Decision, ImportJob, ImportState, KeptProblem, find, problems_of, written};
+use self::job::{Actor, ImportDecision, ImportJob, ImportState, KeptProblem, find, problems_of, written};
 use self::run::{FileFacts, ImportRun, NewImport};
 use crate::http::app::App;
 use crate::http::auth::Caller;
@@ -284,7 +284,7 @@ pub(crate) async fn commit(
     }
     let now = app.now();
     let undo_until = now.plus_s(UNDO_S);
-    let decision = Some(Decision { by, at: now, undo_until: Some(undo_until) });
+    let decision = Some(ImportDecision { by, at: now, undo_until: Some(undo_until) });
     let job = ImportJob { state: ImportState::Committed, decision, ..job };
     step(app, account, (job, version), ImportStep::Commit { undo_until }).await
 }
@@ -304,7 +304,7 @@ pub(crate) async fn discard(
     by: Actor,
 ) -> HttpResult<(ImportJob, u64)> {
     check_state(&job, ImportState::Ready, "only one that is ready can be discarded")?;
-    let decision = Some(Decision { by, at: app.now(), undo_until: None });
+    let decision = Some(ImportDecision { by, at: app.now(), undo_until: None });
     let job = ImportJob { state: ImportState::Discarded, decision, ..job };
     step(app, account, (job, version), ImportStep::Discard).await
 }
@@ -321,7 +321,7 @@ async fn undo(
         let detail = "the 24 hours in which the import could be undone are over: import what is to be there";
         return Err(HttpProblem::new(ProblemKind::WrongState, detail));
     }
-    let decision = Some(Decision { by, at: app.now(), undo_until: None });
+    let decision = Some(ImportDecision { by, at: app.now(), undo_until: None });
     let job = ImportJob { state: ImportState::Undone, decision, ..job };
     step(app, account, (job, version), ImportStep::Undo).await
 }

@@ -165,7 +165,8 @@ impl ImportRun {
         Ok(())
     }
 
-    /// Everything was read: the rest is staged, and the job says what the file had. Then [`ImportRun::compare`].
+    /// Everything was read: the rest is staged, and the job says what the file had. Then
+    /// [`ImportRun::compare`].
     pub(crate) async fn read(&mut self, file: FileFacts) -> HttpResult<()> {
         let rows = std::mem::take(&mut self.rows);
         if !rows.is_empty() {

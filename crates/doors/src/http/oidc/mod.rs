@@ -1,8 +1,8 @@
 //! Signing in at a provider of OpenID Connect: authorization code flow with PKCE.
 //!
-//! `GET /auth/oidc/start` · `GET /auth/oidc/callback`. What ties the way back to the browser is in a cookie of
-//! its own ([`attempts`]), ten minutes long, `SameSite=Lax`, for the provider leads here from another site.
-//! Roles follow from a claim at each sign-in, groups and spaces are an administrator's.
+//! `GET /auth/oidc/start` · `GET /auth/oidc/callback`. What ties the way back to the browser is in a cookie
+//! of its own ([`attempts`]), ten minutes long, `SameSite=Lax`, for the provider leads here from another
+//! site. Roles follow from a claim at each sign-in, groups and spaces are an administrator's.
 
 pub(crate) mod attempts;
 pub(crate) mod provider;

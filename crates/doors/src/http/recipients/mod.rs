@@ -1,8 +1,8 @@
 //! Recipients: one or many put, changed, listed, removed.
 //!
 //! `POST`, `GET /api/v1/recipients` · `GET`, `PUT`, `PATCH`, `DELETE /api/v1/recipients/{id}`; files of any
-//! size by `:import` and `:export` ([`stream`]); people searched for ([`search`]); one person forgotten, or shown
-//! all that is known of them ([`person`]).
+//! size by `:import` and `:export` ([`stream`]); people searched for ([`search`]); one person forgotten, or
+//! shown all that is known of them ([`person`]).
 
 mod person;
 mod search;

@@ -1,12 +1,13 @@
 //! SCIM 2.0: an identity provider provisions people, groups, and users who sign in.
 //!
-//! `/scim/v2/Users`, `/Groups` (each `GET`, `POST`, `/.search`, `/{id}` with `GET`, `PUT`, `PATCH`, `DELETE`) ·
+//! `/scim/v2/Users`, `/Groups` (each `GET`, `POST`, `/.search`, `/{id}` with `GET`, `PUT`, `PATCH`,
+//! `DELETE`) ·
 //! `/ServiceProviderConfig`, `/ResourceTypes`, `/Schemas` · `/.search` · `/Bulk` and `/Me`, refused.
 //!
 //! The protocol is `libs/scim`; here are the HTTP around it, the resources in the store ([`resources`]), and
 //! what they are here: recipients ([`people`]), groups ([`group_members`]) and users ([`provisioned_users`]).
-//! SCIM describes itself by `/Schemas`, so it is in no row of the table of routes: [`caller`] is its guard, by
-//! the row of the matrix for people. Errors and answers are `application/scim+json`.
+//! SCIM describes itself by `/Schemas`, so it is in no row of the table of routes: [`caller`] is its guard,
+//! by the row of the matrix for people. Errors and answers are `application/scim+json`.
 
 mod answer;
 mod caller;

@@ -68,13 +68,8 @@ fn nothing(_: &str, _: u32) -> Sent {
 
 /// The case of an operation. One that is not here is a new one: say here how it is tried.
 fn case_of(row: &Operation) -> Case {
-    use Thing::{
-        Alert, Attachment, Group, Import, Money, Nobodys, Nothing, Observer, Profile, Recipient, Stop, Token,
-        User, Wish,
-    };
+    use Thing::{Alert, Attachment, Nothing, Observer};
     let alert = |_: &str, n: u32| Sent::Json(json!({"text": n.to_string(), "audience": ["recipient:ann"]}));
-    let person = |id: &str, _: u32| Sent::Json(json!({"id": id, "name": "Put"}));
-    let renamed = |_: &str, _: u32| Sent::Json(json!({"name": "Put"}));
     let observer = |_: &str, _: u32| Sent::Json(json!({"url": "https://x.example/hook"}));
     match (row.method, row.path.strip_prefix("/api/v1/").unwrap_or(row.path)) {
         ("POST", "recipients") => case(Nothing, 201, |_, n| Sent::Json(json!({"id": format!("r{n}")}))),
@@ -85,32 +80,6 @@ fn case_of(row: &Operation) -> Case {
             | "audit:verify" | "accounts" | "callback-secret",
         )
         | ("GET", "tariffs" | "diameter-peers") => case(Nothing, 200, nothing),
-        ("GET", "recipients/{id}") => case(Recipient, 200, nothing),
-        ("PUT", "recipients/{id}") => Case { another: 201, ..case(Recipient, 200, person) },
-        ("PATCH", "recipients/{id}") => case(Recipient, 200, renamed),
-        ("DELETE", "recipients/{id}") => case(Recipient, 204, nothing),
-        ("POST", "recipients/{id}:erase") | ("GET", "recipients/{id}/export") => {
-            case(Recipient, 200, nothing)
-        }
-        ("POST", "recipients/{id}:page-link") => case(Recipient, 200, nothing),
-        ("POST", "recipients:import") => {
-            case(Nothing, 200, |_, n| Sent::Raw("text/csv", format!("id,name\ni{n},Import\n")))
-        }
-        ("GET", "imports/{id}" | "imports/{id}/problems.csv") => case(Import, 200, nothing),
-        ("POST", "imports/{id}:commit" | "imports/{id}:discard") => case(Import, 200, nothing),
-        // It was not committed: with the import the caller comes as far as that.
-        ("POST", "imports/{id}:undo") => case(Import, 409, nothing),
-        ("POST", "directories/{id}:run") => case(Nobodys, 404, nothing),
-        ("GET", "groups/{id}/people") => case(Group, 200, nothing),
-        ("POST", "groups:preview") => {
-            case(Nothing, 200, |_, _| Sent::Json(json!({"rule": {"attribute": "a", "is": "b"}})))
-        }
-        ("POST", "stops/{id}:confirm" | "stops/{id}:dismiss") => case(Stop, 204, nothing),
-        ("POST", "group-requests/{id}:approve" | "group-requests/{id}:reject") => case(Wish, 204, nothing),
-        ("POST", "groups") => case(Nothing, 201, |_, n| Sent::Json(json!({"id": format!("g{n}")}))),
-        ("GET", "groups/{id}") => case(Group, 200, nothing),
-        ("PUT", "groups/{id}") => Case { another: 201, ..case(Group, 200, renamed) },
-        ("DELETE", "groups/{id}") => case(Group, 204, nothing),
         ("POST", "alerts") => case(Nothing, 202, alert),
         ("POST", "alerts:forecast") => case(Nothing, 200, alert),
         ("GET", path) if path.starts_with("alerts/{id}") => case(Alert, 200, nothing),
@@ -137,6 +106,58 @@ fn case_of(row: &Operation) -> Case {
         }
         ("POST", "attachments") => case(Nothing, 201, |_, n| Sent::Raw("audio/wav", n.to_string())),
         ("GET", "attachments/{id}") => case(Attachment, 200, nothing),
+        // A token is nobody's own: it is refused before anything is looked at.
+        (_, path) if row.need == RequiredRole::SignedIn => {
+            assert!(path.starts_with("me") || path.starts_with("session"), "{path}");
+            case(Nothing, 200, nothing)
+        }
+        other => prepared_case_of(row)
+            .or_else(|| directory_case_of(row))
+            .or_else(|| account_case_of(row))
+            .unwrap_or_else(|| panic!("{other:?} has no case: say in case_of how it is tried, and on what")),
+    }
+}
+
+/// The case of an operation on people and groups.
+fn directory_case_of(row: &Operation) -> Option<Case> {
+    use Thing::{Group, Import, Nobodys, Nothing, Recipient, Stop, Wish};
+    let person = |id: &str, _: u32| Sent::Json(json!({"id": id, "name": "Put"}));
+    let renamed = |_: &str, _: u32| Sent::Json(json!({"name": "Put"}));
+    Some(match (row.method, row.path.strip_prefix("/api/v1/").unwrap_or(row.path)) {
+        ("GET", "recipients/{id}") => case(Recipient, 200, nothing),
+        ("PUT", "recipients/{id}") => Case { another: 201, ..case(Recipient, 200, person) },
+        ("PATCH", "recipients/{id}") => case(Recipient, 200, renamed),
+        ("DELETE", "recipients/{id}") => case(Recipient, 204, nothing),
+        ("POST", "recipients/{id}:erase") | ("GET", "recipients/{id}/export") => {
+            case(Recipient, 200, nothing)
+        }
+        ("POST", "recipients/{id}:page-link") => case(Recipient, 200, nothing),
+        ("POST", "recipients:import") => {
+            case(Nothing, 200, |_, n| Sent::Raw("text/csv", format!("id,name\ni{n},Import\n")))
+        }
+        ("GET", "imports/{id}" | "imports/{id}/problems.csv") => case(Import, 200, nothing),
+        ("POST", "imports/{id}:commit" | "imports/{id}:discard") => case(Import, 200, nothing),
+        // It was not committed: with the import the caller comes as far as that.
+        ("POST", "imports/{id}:undo") => case(Import, 409, nothing),
+        ("POST", "directories/{id}:run") => case(Nobodys, 404, nothing),
+        ("GET", "groups/{id}/people") => case(Group, 200, nothing),
+        ("POST", "groups:preview") => {
+            case(Nothing, 200, |_, _| Sent::Json(json!({"rule": {"attribute": "a", "is": "b"}})))
+        }
+        ("POST", "stops/{id}:confirm" | "stops/{id}:dismiss") => case(Stop, 204, nothing),
+        ("POST", "group-requests/{id}:approve" | "group-requests/{id}:reject") => case(Wish, 204, nothing),
+        ("POST", "groups") => case(Nothing, 201, |_, n| Sent::Json(json!({"id": format!("g{n}")}))),
+        ("GET", "groups/{id}") => case(Group, 200, nothing),
+        ("PUT", "groups/{id}") => Case { another: 201, ..case(Group, 200, renamed) },
+        ("DELETE", "groups/{id}") => case(Group, 204, nothing),
+        _ => return None,
+    })
+}
+
+/// The case of an operation on tokens, profiles, users and accounts.
+fn account_case_of(row: &Operation) -> Option<Case> {
+    use Thing::{Money, Nobodys, Nothing, Profile, Token, User};
+    Some(match (row.method, row.path.strip_prefix("/api/v1/").unwrap_or(row.path)) {
         ("POST", "tokens") => case(Money, 201, |id, _| Sent::Json(json!({"role": "submit", "account": id}))),
         ("DELETE", "tokens/{id}") => case(Token, 204, nothing),
         ("GET", "profiles") => case(Nothing, 200, nothing),
@@ -169,14 +190,8 @@ fn case_of(row: &Operation) -> Case {
         ("POST", "users/{id}:reset") => case(User, 200, |_, _| Sent::Json(json!({}))),
         ("DELETE", "users/{id}" | "users/{id}/sessions") => case(User, 204, nothing),
         ("DELETE", "users/{id}/sessions/{session}") => case(Nobodys, 404, nothing),
-        // A token is nobody's own: it is refused before anything is looked at.
-        (_, path) if row.need == RequiredRole::SignedIn => {
-            assert!(path.starts_with("me") || path.starts_with("session"), "{path}");
-            case(Nothing, 200, nothing)
-        }
-        other => prepared_case_of(row)
-            .unwrap_or_else(|| panic!("{other:?} has no case: say in case_of how it is tried, and on what")),
-    }
+        _ => return None,
+    })
 }
 
 /// The case of an operation on what alerts are prepared with.

@@ -1,7 +1,8 @@
-//! What users change of their own: the password, one-time codes, passkeys, sessions.
+//! Handlers of what users change of their own: the password, one-time codes, passkeys, sessions.
 //!
 //! `GET /api/v1/me` · `PUT /api/v1/me/password` · `/me/totp`, `/me/recovery-codes` ([`super::totp`]) ·
-//! `/me/passkeys` ([`super::passkeys`]) · `GET`, `DELETE /api/v1/me/sessions` · `DELETE …/sessions/{session}`.
+//! `/me/passkeys` ([`super::passkeys`]) · `GET`, `DELETE /api/v1/me/sessions` · `DELETE
+//! …/sessions/{session}`.
 
 use super::invitations::{PASSWORD_CHARS_MAX, check_password};
 use super::record::{self, StoredUser};

@@ -1,8 +1,8 @@
 //! Users: created, changed, invited, removed by an administrator of their account; their sessions ended.
 //!
 //! `GET`, `POST /api/v1/users` · `GET`, `PATCH`, `DELETE /api/v1/users/{id}` and its verbs · `GET`, `DELETE
-//! /api/v1/users/{id}/sessions` · `DELETE …/sessions/{session}`. [`record`] has a user as the store keeps one,
-//! [`me`] what users change of their own, [`invitations`] the links by which they set a password.
+//! /api/v1/users/{id}/sessions` · `DELETE …/sessions/{session}`. [`record`] has a user as the store keeps
+//! one, [`me`] what users change of their own, [`invitations`] the links by which they set a password.
 
 pub(crate) mod body;
 pub(crate) mod invitations;

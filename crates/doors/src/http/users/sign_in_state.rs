@@ -1,5 +1,5 @@
-//! What the door signs people in with: the hasher of passwords, the throttle, sealed secrets, the relying
-//! party of passkeys, and the policy of the configuration.
+//! State that the door signs people in with: the hasher of passwords, the throttle, sealed secrets, the
+//! relying party of passkeys, and the policy of the configuration.
 
 use crate::http::HttpConfig;
 use crate::http::auth::password_hasher::PasswordHasher;

@@ -28,9 +28,9 @@ pub fn is_author_proven(message: &Message<'_>, authserv_id: &str) -> bool {
     let mut found = false;
     for value in headers {
         match read(value, authserv_id) {
-            Reading::Others => {}
-            Reading::Broken => return false,
-            Reading::Dmarc(results) => {
+            NoteReading::Others => {}
+            NoteReading::Broken => return false,
+            NoteReading::Dmarc(results) => {
                 if !results.iter().all(|result| result.passed && is_same_domain(&result.domain, domain)) {
                     return false;
                 }
@@ -59,7 +59,7 @@ fn is_same_domain(a: &str, b: &str) -> bool {
 
 /// What a header says.
 #[derive(Debug, PartialEq, Eq)]
-enum Reading {
+enum NoteReading {
     /// Another server noted it.
     Others,
     /// It is the relay's, and cannot be read.
@@ -74,32 +74,32 @@ struct DmarcResult {
     domain: String,
 }
 
-fn read(value: &str, authserv_id: &str) -> Reading {
+fn read(value: &str, authserv_id: &str) -> NoteReading {
     let Some(tokens) = tokens(value) else {
         // Whose it is cannot be read either: one with our id in it may be ours.
-        return if names(value, authserv_id) { Reading::Broken } else { Reading::Others };
+        return if names(value, authserv_id) { NoteReading::Broken } else { NoteReading::Others };
     };
-    let mut parts = tokens.split(|token| *token == Token::Semicolon);
+    let mut parts = tokens.split(|token| *token == NoteToken::Semicolon);
     match parts.next().unwrap_or_default() {
-        [Token::Word(id)] if id.eq_ignore_ascii_case(authserv_id) => {}
-        [Token::Word(id), Token::Word(version)] if id.eq_ignore_ascii_case(authserv_id) => {
+        [NoteToken::Word(id)] if id.eq_ignore_ascii_case(authserv_id) => {}
+        [NoteToken::Word(id), NoteToken::Word(version)] if id.eq_ignore_ascii_case(authserv_id) => {
             if version != VERSION {
-                return Reading::Broken;
+                return NoteReading::Broken;
             }
         }
-        [Token::Word(id), ..] if id.eq_ignore_ascii_case(authserv_id) => return Reading::Broken,
-        _ => return Reading::Others,
+        [NoteToken::Word(id), ..] if id.eq_ignore_ascii_case(authserv_id) => return NoteReading::Broken,
+        _ => return NoteReading::Others,
     }
-    let parts: Vec<&[Token]> = parts.collect();
-    if let [[Token::Word(none)]] = parts[..]
+    let parts: Vec<&[NoteToken]> = parts.collect();
+    if let [[NoteToken::Word(none)]] = parts[..]
         && none.eq_ignore_ascii_case("none")
     {
-        return Reading::Dmarc(Vec::new());
+        return NoteReading::Dmarc(Vec::new());
     }
     let results: Option<Vec<Option<DmarcResult>>> = parts.iter().map(|part| result(part)).collect();
     match results {
-        Some(results) if !results.is_empty() => Reading::Dmarc(results.into_iter().flatten().collect()),
-        _ => Reading::Broken,
+        Some(results) if !results.is_empty() => NoteReading::Dmarc(results.into_iter().flatten().collect()),
+        _ => NoteReading::Broken,
     }
 }
 
@@ -109,7 +109,7 @@ fn names(value: &str, authserv_id: &str) -> bool {
 
 /// `dmarc=pass (p=none) header.from=town.test`. The outer nothing is of what cannot be read, the inner one of
 /// another method.
-fn result(part: &[Token]) -> Option<Option<DmarcResult>> {
+fn result(part: &[NoteToken]) -> Option<Option<DmarcResult>> {
     let pairs = pairs(part)?;
     let ((method, value), more) = pairs.split_first()?;
     let (method, version) = method.split_once('/').unwrap_or((method, VERSION));
@@ -130,11 +130,11 @@ fn result(part: &[Token]) -> Option<Option<DmarcResult>> {
 }
 
 /// Names and values: words before a `=`, and the word behind it.
-fn pairs(part: &[Token]) -> Option<Vec<(String, &str)>> {
+fn pairs(part: &[NoteToken]) -> Option<Vec<(String, &str)>> {
     let (mut found, mut rest) = (Vec::new(), part);
     while !rest.is_empty() {
-        let at = rest.iter().position(|token| *token == Token::Equals)?;
-        let (Some(name), Some(Token::Word(value))) = (name(&rest[..at]), rest.get(at + 1)) else {
+        let at = rest.iter().position(|token| *token == NoteToken::Equals)?;
+        let (Some(name), Some(NoteToken::Word(value))) = (name(&rest[..at]), rest.get(at + 1)) else {
             return None;
         };
         found.push((name, value.as_str()));
@@ -144,10 +144,10 @@ fn pairs(part: &[Token]) -> Option<Vec<(String, &str)>> {
 }
 
 /// `header.from`, perhaps with blanks or comments around its mark.
-fn name(words: &[Token]) -> Option<String> {
+fn name(words: &[NoteToken]) -> Option<String> {
     let mut name = String::new();
     for token in words {
-        let Token::Word(word) = token else { return None };
+        let NoteToken::Word(word) = token else { return None };
         let is_joined = name.is_empty() || name.ends_with(['.', '/']) || word.starts_with(['.', '/']);
         if !is_joined {
             return None;
@@ -159,7 +159,7 @@ fn name(words: &[Token]) -> Option<String> {
 
 /// A piece of a header, comments and blanks aside.
 #[derive(Debug, PartialEq, Eq)]
-enum Token {
+enum NoteToken {
     /// As it is meant: of a quoted string what is within.
     Word(String),
     Equals,
@@ -167,7 +167,7 @@ enum Token {
 }
 
 /// Nothing where a header is too long or no header of this kind.
-fn tokens(value: &str) -> Option<Vec<Token>> {
+fn tokens(value: &str) -> Option<Vec<NoteToken>> {
     if value.len() > HEADER_OCTETS_MAX {
         return None;
     }
@@ -181,11 +181,11 @@ fn tokens(value: &str) -> Option<Vec<Token>> {
             ' ' | '\t' | '\r' | '\n' => behind,
             '(' => comment(behind)?,
             '=' => {
-                found.push(Token::Equals);
+                found.push(NoteToken::Equals);
                 behind
             }
             ';' => {
-                found.push(Token::Semicolon);
+                found.push(NoteToken::Semicolon);
                 behind
             }
             '"' => {
@@ -196,7 +196,7 @@ fn tokens(value: &str) -> Option<Vec<Token>> {
                     return None;
                 }
                 word.push_str(&behind[..length]);
-                found.push(Token::Word(word));
+                found.push(NoteToken::Word(word));
                 &behind[length..]
             }
             next if is_of_word(next) => {
@@ -204,7 +204,7 @@ fn tokens(value: &str) -> Option<Vec<Token>> {
                 if rest[length..].starts_with('"') {
                     return None;
                 }
-                found.push(Token::Word(rest[..length].to_owned()));
+                found.push(NoteToken::Word(rest[..length].to_owned()));
                 &rest[length..]
             }
             _ => return None,

@@ -63,7 +63,12 @@ impl TelegramConnection {
             && !named.eq_ignore_ascii_case(bot)
         {
             let route = setup.settings.name.as_str();
-            tracing::warn!(route, bot, named, "links on people's pages lead to another bot: set bot to its user name");
+            tracing::warn!(
+                route,
+                bot,
+                named,
+                "links on people's pages lead to another bot: set bot to its user name"
+            );
         }
         Ok(TelegramConnection {
             api,
