@@ -215,6 +215,7 @@ pub(super) fn rate_is_shared<'a>(gateway: &'a dyn Gateway, far_end: &'a dyn FarE
         for process in ["one", "two"] {
             let mut context = ground.context.clone();
             context.write_observer = Some(ground.observer(process));
+            context.limits = Arc::default();
             context.share(process, LEASE).map_err(|error| error.to_string())?;
             running.push(start_in(process, gateway, far_end, rate as f64, &context)?);
         }

@@ -339,7 +339,7 @@ async fn submitted_draft(own: &ApprovalServer, by: &mut Browser, draft: &str) ->
 async fn approved_by(browser: &mut Browser, alert: &str) -> (StatusCode, Value) {
     let version = browser.get(alert).await.1["version"].to_string();
     let approve = browser.request(Method::POST, &format!("{alert}:approve"));
-    browser.send(approve.header("if-match", format!("\"{version}\""))).await
+    browser.send(approve.header("if-match", format!("\"{version}\"")).json(&json!({}))).await
 }
 
 #[tokio::test]

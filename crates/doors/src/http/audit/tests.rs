@@ -74,6 +74,8 @@ const CASES: &[Case] = &[
     Case { row: ("PUT", "/api/v1/templates/{id}"), path: "/api/v1/templates/fire", headers: JSON, body: r#"{"name": "Fire", "request": {"text": "Fire"}}"#, verb: "template.put", status: 200 },
     Case { row: ("POST", "/api/v1/templates/{id}:draft"), path: "/api/v1/templates/fire:draft", headers: &[], body: "", verb: "draft.create", status: 201 },
     Case { row: ("DELETE", "/api/v1/templates/{id}"), path: "/api/v1/templates/fire", headers: &[], body: "", verb: "template.delete", status: 204 },
+    Case { row: ("PUT", "/api/v1/profiles/{id}"), path: "/api/v1/profiles/account", headers: JSON, body: r#"{"defaults": {"priority": "routine"}}"#, verb: "profile.put", status: 200 },
+    Case { row: ("DELETE", "/api/v1/profiles/{id}"), path: "/api/v1/profiles/account", headers: &[], body: "", verb: "profile.delete", status: 204 },
     Case { row: ("POST", "/api/v1/areas"), path: "/api/v1/areas", headers: JSON, body: r#"{"type": "Feature", "id": "quay", "geometry": {"type": "Point", "coordinates": [18, 59]}, "properties": {"radius": 5}}"#, verb: "area.put", status: 201 },
     Case { row: ("PUT", "/api/v1/areas/{id}"), path: "/api/v1/areas/town", headers: JSON, body: r#"{"type": "Feature", "geometry": {"type": "Point", "coordinates": [18, 59]}, "properties": {"radius": 7}}"#, verb: "area.put", status: 200 },
     Case { row: ("DELETE", "/api/v1/areas/{id}"), path: "/api/v1/areas/town", headers: &[], body: "", verb: "area.delete", status: 204 },

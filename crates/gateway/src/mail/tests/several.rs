@@ -30,6 +30,7 @@ async fn the_rate_holds_over_processes_and_nobody_gets_two_mails() {
     }
     let process = |name: &str| {
         let mut context = test_route.context.clone();
+        context.limits = Arc::default();
         context.share(name, LEASE).unwrap();
         let settings = MailRoute { rate: RATE as f64, ..route(&server) };
         start(settings, &context).unwrap_or_else(|problems| panic!("{problems:?}"))

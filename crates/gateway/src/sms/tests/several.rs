@@ -12,6 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// The house as another process sees it.
 fn process(test_route: &TestRoute, name: &str) -> GatewayContext {
     let mut context = test_route.context.clone();
+    context.limits = Arc::default();
     context.share(name, LEASE).unwrap();
     context
 }

@@ -19,6 +19,7 @@ fn process(test_route: &TestRoute, name: &'static str, writes: &Writes) -> Runni
     let writes = Arc::clone(writes);
     context.write_observer =
         Some(Arc::new(move |_, count, _, after| writes.lock().unwrap().push((name, count, after))));
+    context.limits = Arc::default();
     context.share(name, LEASE).unwrap();
     start(TopicRoute { rate: RATE as f64, ..route() }, &context).unwrap()
 }

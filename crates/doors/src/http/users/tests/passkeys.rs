@@ -145,6 +145,7 @@ async fn a_challenge_is_answered_once_in_time_and_for_what_it_was_made() {
     let mut browser = server.signed_in("eva", json!({"roles": ["viewer"]})).await;
     let mut authenticator = registered(&mut browser).await;
     // Of a registration: again by another authenticator, and too late.
+    server.clock.fetch_add(1_000_000, Ordering::Relaxed);
     let request = browser.request(Method::POST, "/api/v1/me/passkeys:options");
     let (_, options) = browser.send(request).await;
     let mut other = Authenticator::new(&browser.user);
@@ -247,7 +248,7 @@ async fn an_author_does_not_approve_as_another_user_who_signed_in_by_the_same_pe
     let path = format!("/api/v1/alerts/{}", submitted["id"].as_str().unwrap());
     let (_, shown) = browser.get(&path).await;
     let approve = browser.request(Method::POST, &format!("{path}:approve"));
-    let approve = approve.header("if-match", format!("\"{}\"", shown["version"]));
+    let approve = approve.header("if-match", format!("\"{}\"", shown["version"])).json(&json!({}));
     let (status, problem) = browser.send(approve).await;
     assert_eq!((status.as_u16(), slug(&problem)), (403, "another-person"), "{problem}");
     assert_eq!(browser.get(&path).await.1["state"], "awaiting_approval");
