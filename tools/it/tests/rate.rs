@@ -88,7 +88,7 @@ async fn a_long_message_counts_by_its_parts() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_live_and_a_drill_route_of_one_account_hold_its_limit_together() {
-    const EACH: u64 = 120;
+    const EACH: u64 = 90;
     let carrier = carrier().await;
     let drill = sms_route("drill", carrier.address(), "rate = 50.0\nshares = \"live\"");
     let config = sms_route("live", carrier.address(), "rate = 50.0")

@@ -144,6 +144,10 @@ impl ImportJob {
         };
         let counts = self.counts.unwrap_or_default();
         let left_out = if self.skips_wrong { self.file.wrong } else { 0 };
+        let imported = match self.state {
+            ImportState::Committed => counts.new + counts.changed + counts.unchanged,
+            _ => 0,
+        };
         let time = |at: Option<Timestamp>| at.map(rfc3339);
         let decision = self.decision.as_ref();
         Ok(json!({
@@ -160,6 +164,7 @@ impl ImportJob {
                 "wrong": self.file.wrong,
                 "left_out": left_out,
             },
+            "imported": imported,
             "columns": self.file.columns.iter().map(|(column, field)| json!({"column": column, "field": field})).collect::<Vec<_>>(),
             "notes": self.file.notes,
             "attributes": self.file.attributes,
