@@ -316,7 +316,12 @@ async fn identify(
                     .refusal(ProblemKind::BadToken, "the Authorization header must be: Bearer TOKEN"));
             }
         };
-        return caller_of_secret(app, secret, ("api", origin)).await;
+        let caller = caller_of_secret(app, secret, ("api", origin)).await?;
+        if row.concerns_alerts() {
+            // A token's alerts say themselves what they are; the header has to make sense all the same.
+            user_session::named_space(headers)?;
+        }
+        return Ok(caller);
     }
     if let Some(caller) = user_session::caller(app, headers, row).await? {
         return Ok(caller);

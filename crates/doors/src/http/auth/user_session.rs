@@ -296,15 +296,26 @@ fn is_own_origin(headers: &HeaderMap, base: &str) -> bool {
     is_asked && (scheme.eq_ignore_ascii_case("https") || base_scheme != "https")
 }
 
-/// The space that a request names; one that concerns alerts has to name it.
+/// The space that a request names, if any.
+pub(crate) fn named_space(headers: &HeaderMap) -> HttpResult<Option<Mode>> {
+    match headers.get(SPACE).map(HeaderValue::as_bytes) {
+        Some(b"live") => Ok(Some(Mode::Live)),
+        Some(b"drill") => Ok(Some(Mode::Drill)),
+        Some(_) => Err(wrong_space("is neither live nor drill")),
+        None => Ok(None),
+    }
+}
+
+fn wrong_space(reason: &str) -> HttpProblem {
+    HttpProblem::field(ProblemKind::BadHeader, "X-Campanile-Space", reason.to_owned())
+}
+
+/// The space that a request is of; one that concerns alerts has to name it.
 fn space(headers: &HeaderMap, row: &Operation, scope: &UserScope) -> HttpResult<Mode> {
-    let wrong = |reason: String| HttpProblem::field(ProblemKind::BadHeader, "X-Campanile-Space", reason);
-    let space = match headers.get(SPACE).map(HeaderValue::as_bytes) {
-        Some(b"live") => Mode::Live,
-        Some(b"drill") => Mode::Drill,
-        Some(_) => return Err(wrong("is neither live nor drill".to_owned())),
+    let space = match named_space(headers)? {
+        Some(space) => space,
         None if row.concerns_alerts() => {
-            return Err(wrong("is needed where alerts are concerned: live or drill".to_owned()));
+            return Err(wrong_space("is needed where alerts are concerned: live or drill"));
         }
         None => return Ok(scope.spaces.first().copied().unwrap_or(Mode::Drill)),
     };

@@ -9,7 +9,7 @@ use crate::http::request::body::{self, broken, media_type};
 use crate::http::request::negotiation::negotiate;
 use crate::http::request::query::Query;
 use axum::Json;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{HeaderMap, Uri};
@@ -61,6 +61,10 @@ pub(crate) async fn import(
     let rows = ImportReader::new(format, (**app.defaults.load()).clone());
     let rows = rows.with_mapping(mapping_of(&query, format)?);
     if query.word("dry_run", &[("false", false), ("true", true)])? {
+        if body.size_hint().exact() == Some(0) {
+            let detail = "the body is empty; the file to import is needed";
+            return Err(HttpProblem::new(ProblemKind::MalformedBody, detail));
+        }
         let body = body::open(&headers, body)?;
         return imports::from_file(&app, &caller, (rows, on_problem == ProblemPolicy::Skip), body).await;
     }

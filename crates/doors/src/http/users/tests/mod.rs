@@ -407,3 +407,13 @@ async fn answers_have_nothing_that_somebody_signs_in_with() {
     }
     server.close().await;
 }
+
+#[tokio::test]
+async fn a_space_that_is_none_is_refused_of_a_token_too() {
+    let server = TestServer::open().await;
+    for (space, status) in [("live", 200), ("drill", 200), ("Live", 400), ("", 400)] {
+        let request = server.call(Method::GET, "/api/v1/alerts").header("x-campanile-space", space);
+        assert_eq!(said(request).await.0.as_u16(), status, "{space:?}");
+    }
+    server.close().await;
+}
