@@ -336,7 +336,8 @@ async fn schemathesis_reaches_the_operations_and_finds_no_difference_to_the_desc
             operations.as_object().unwrap().keys().map(|method| format!("{} {path}", method.to_uppercase()));
         missed.extend(labels.filter(|label| !reached.contains(label)));
     }
-    assert_eq!(missed, NOT_REACHED.map(str::to_owned).into(), "of {cases} cases");
+    missed.retain(|label| !NOT_REACHED.contains(&label.as_str()));
+    assert!(missed.is_empty(), "of {cases} cases none reached {missed:?}");
 }
 
 /// Operations that need what the tester has not: a browser's cookie and a session of a person, a session of
