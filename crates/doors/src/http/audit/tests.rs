@@ -209,6 +209,9 @@ impl Seeded {
         let request = json!({"text": "Fire", "audience": ["recipient:bo"], "channels": ["sms"]});
         let draft = made("/api/v1/drafts".into(), request.clone()).await;
         made("/api/v1/templates".into(), json!({"id": "fire", "name": "Fire"})).await;
+        let profile = server.call(Method::PUT, "/api/v1/profiles/account");
+        let (status, put) = said(profile.json(&json!({"defaults": {"priority": "urgent"}}))).await;
+        assert_eq!(status, 201, "{put}");
         let town = json!({"type": "Feature", "id": "town", "geometry": {"type": "Point", "coordinates": [18, 59]},
             "properties": {"radius": 5}});
         made("/api/v1/areas".into(), town).await;

@@ -109,7 +109,7 @@ fn case_of(row: &Operation) -> Case {
         // A token is nobody's own: it is refused before anything is looked at.
         (_, path) if row.need == RequiredRole::SignedIn => {
             assert!(path.starts_with("me") || path.starts_with("session"), "{path}");
-            case(Nothing, 200, nothing)
+            case(if path.contains('{') { Thing::Nobodys } else { Nothing }, 200, nothing)
         }
         other => prepared_case_of(row)
             .or_else(|| directory_case_of(row))
