@@ -336,27 +336,24 @@ async fn schemathesis_reaches_the_operations_and_finds_no_difference_to_the_desc
             operations.as_object().unwrap().keys().map(|method| format!("{} {path}", method.to_uppercase()));
         missed.extend(labels.filter(|label| !reached.contains(label)));
     }
-    missed.retain(|label| !NOT_REACHED.contains(&label.as_str()));
-    assert!(missed.is_empty(), "of {cases} cases none reached {missed:?}");
+    missed.retain(|label| !WITHOUT_SEED.contains(&label.as_str()));
+    assert_eq!(missed, NOT_REACHED.map(str::to_owned).into(), "of {cases} cases");
 }
 
 /// Operations that need what the tester has not: a browser's cookie and a session of a person, a session of
-/// credit control, a rule of approval; and those of drafts, schedules and profiles that have no seed yet.
-/// Answers of those of people are compared with the description by the unit tests of the door.
-const NOT_REACHED: [&str; 36] = [
+/// credit control, a rule of approval. Answers of those of people are compared with the description by the
+/// unit tests of the door.
+const NOT_REACHED: [&str; 30] = [
     "DELETE /api/v1/credit-sessions/{id}",
     "DELETE /api/v1/me/passkeys/{id}",
     "DELETE /api/v1/me/sessions",
     "DELETE /api/v1/me/sessions/{session}",
     "DELETE /api/v1/me/totp",
-    "DELETE /api/v1/profiles/{id}",
     "DELETE /api/v1/users/{id}/sessions/{session}",
     "GET /alerts/{id}",
-    "GET /api/v1/drafts/{id}/versions/{version}",
     "GET /api/v1/me",
     "GET /api/v1/me/passkeys",
     "GET /api/v1/me/sessions",
-    "GET /api/v1/profiles/{id}",
     "GET /api/v1/session",
     "GET /auth/oidc/callback",
     "GET /auth/oidc/start",
@@ -365,13 +362,11 @@ const NOT_REACHED: [&str; 36] = [
     "POST /api/v1/alerts/{id}:return",
     "POST /api/v1/alerts/{id}:review",
     "POST /api/v1/alerts/{id}:send-alone",
-    "POST /api/v1/drafts/{id}:submit",
     "POST /api/v1/invitations:accept",
     "POST /api/v1/me/passkeys",
     "POST /api/v1/me/passkeys:options",
     "POST /api/v1/me/recovery-codes",
     "POST /api/v1/me/totp",
-    "POST /api/v1/schedules/{id}:run",
     "POST /api/v1/session",
     "POST /api/v1/session:confirm",
     "POST /api/v1/session:second",
@@ -379,5 +374,14 @@ const NOT_REACHED: [&str; 36] = [
     "POST /logout",
     "PUT /api/v1/me/password",
     "PUT /api/v1/me/totp",
+];
+
+/// Operations that have no seed yet: chance decides whether a case reaches them.
+const WITHOUT_SEED: [&str; 6] = [
+    "DELETE /api/v1/profiles/{id}",
+    "GET /api/v1/drafts/{id}/versions/{version}",
+    "GET /api/v1/profiles/{id}",
+    "POST /api/v1/drafts/{id}:submit",
+    "POST /api/v1/schedules/{id}:run",
     "PUT /api/v1/profiles/{id}",
 ];
