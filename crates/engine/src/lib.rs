@@ -11,6 +11,7 @@
 //!   move with it.
 //! - An attempt's number is never used twice for one delivery.
 
+mod alert_evidence;
 mod api;
 mod approval;
 mod dispatch;
@@ -28,6 +29,7 @@ mod solve;
 #[cfg(test)]
 mod testing;
 
+pub use alert_evidence::{AlertEvidence, EvidenceExport};
 pub use api::*;
 pub use approval::{
     ApprovalDecision, ApprovalPolicy, ApprovalRefusal, ApprovalRule, ApprovalSubject, ApprovalVerb,

@@ -23,6 +23,7 @@ mod conformance;
 mod deliveries;
 mod documents;
 mod error;
+mod evidence;
 mod groups;
 pub mod import;
 mod import_jobs;
@@ -58,6 +59,10 @@ pub use documents::{
     Expected, NewDocument,
 };
 pub use error::StoreError;
+pub use evidence::{
+    EVIDENCE_PAGE_LEAVES, Evidence, EvidenceDraft, EvidenceHead, EvidenceKind, EvidenceLeaf, EvidencePage,
+    NewEvidence,
+};
 pub use groups::Groups;
 pub use import_jobs::{AbsentPeople, ImportCounts, ImportDocument, ImportJobs, ImportStep};
 pub use leases::{Fence, HeldLease, Holder, LeaseTaken, Leases};
@@ -86,6 +91,7 @@ pub trait Store:
     + Observers
     + Audit
     + Privacy
+    + Evidence
     + Leases
     + Documents
     + Sessions

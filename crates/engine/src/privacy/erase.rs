@@ -358,7 +358,7 @@ async fn forget_elsewhere(
 }
 
 /// On a thread that may wait.
-pub(super) async fn aside<T: Send + 'static>(
+pub(crate) async fn aside<T: Send + 'static>(
     run: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
 ) -> Result<T, EngineError> {
     tokio::task::spawn_blocking(run).await.map_err(|error| EngineError::Internal(error.to_string()))?

@@ -10,6 +10,7 @@ mod person;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use erase::aside;
 pub use erase::{Erased, ForgetElsewhere};
 pub use export::PersonExport;
 pub use person::ForgottenPerson;

@@ -4,6 +4,7 @@ pub(crate) mod alerts;
 pub(crate) mod attachments;
 pub(crate) mod audit;
 pub(crate) mod deliveries;
+pub(crate) mod evidence;
 pub(crate) mod import_jobs;
 pub(crate) mod imports;
 pub(crate) mod leases;
@@ -139,6 +140,14 @@ macro_rules! all_cases {
             a_block_is_rewritten_and_its_deliveries_lose_their_words_alone,
             erasures_that_wait_are_listed_until_they_are_done,
             texts_of_old_answers_go_and_their_keys_stay,
+        }
+
+        $cases! { evidence:
+            evidence_is_read_as_it_was_written,
+            an_alert_is_due_once_it_ended_and_again_when_it_changed,
+            an_erasure_takes_salts_and_refuses_a_version_that_was_begun_before_it,
+            answers_lose_their_salts_with_their_texts,
+            a_time_stamp_belongs_to_its_version,
         }
 
         $cases! { sign_in:

@@ -447,7 +447,11 @@ async fn remove_slice(link: &PgLink, no: i64) -> Result<bool, Trouble> {
     if roster::remove_some(link, no).await? || super::deliveries::remove_some(link, no).await? {
         return Ok(false);
     }
+    if super::evidence::remove_some(link, no, None).await? {
+        return Ok(false);
+    }
     for delete in [
+        "DELETE FROM evidence WHERE alert = $1",
         "DELETE FROM observers WHERE alert = $1",
         "DELETE FROM cap_messages WHERE alert = $1",
         "DELETE FROM alerts WHERE no = $1",

@@ -144,6 +144,7 @@ async fn write_slice(link: &PgLink, fold: &Fold, range: &Range<usize>) -> Result
         )?;
     }
     columns.upsert(link).await?;
+    super::evidence::note_changes(link, accounts.into_keys().collect()).await?;
     if range.end < fold.deliveries.len() {
         return Ok(());
     }

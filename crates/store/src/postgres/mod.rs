@@ -19,6 +19,7 @@ mod cap_messages;
 mod deliveries;
 mod documents;
 mod error;
+mod evidence;
 mod groups;
 mod import_jobs;
 mod leases;

@@ -98,7 +98,7 @@ impl Privacy for Postgres {
             Box::pin(async move {
                 link.execute(BLOCK, &[place, octets]).await?;
                 link.execute(WORDLESS, &[alert, wordless]).await?;
-                Ok(())
+                super::evidence::forget(link, *alert, wordless).await
             })
         });
         Box::pin(self.write(rewrite.again()))
@@ -221,7 +221,8 @@ enum Slice {
 async fn forget_some_answers(link: &PgLink, before: i64) -> Result<Slice, Trouble> {
     let Some(row) = link.one(ANSWERED, &[&before]).await? else { return Ok(Slice::Nothing) };
     let no: i64 = get(&row, 0)?;
-    if link.execute(FORGET_ANSWERS, &[&no, &ANSWERS_AT_ONCE]).await? > 0 {
+    let texts = link.execute(FORGET_ANSWERS, &[&no, &ANSWERS_AT_ONCE]).await?;
+    if texts > 0 || super::evidence::forget_answers(link, no).await? {
         return Ok(Slice::More);
     }
     link.execute(ANSWERS_FORGOTTEN, &[&no]).await?;

@@ -399,7 +399,11 @@ fn remove_slice(tx: &Tx<'_>, no: i64) -> Result<JobStep<()>, StoreError> {
     if roster || super::deliveries::remove_some(tx, no)? {
         return Ok(JobStep::More);
     }
+    if super::privacy::overwriting(tx, || super::evidence::remove_some(tx, no, None))? {
+        return Ok(JobStep::More);
+    }
     for delete in [
+        "DELETE FROM evidence WHERE alert = ?1",
         "DELETE FROM observers WHERE alert = ?1",
         "DELETE FROM cap_messages WHERE alert = ?1",
         "DELETE FROM alerts WHERE no = ?1",

@@ -46,6 +46,7 @@ impl Deliveries for Sqlite {
                         break;
                     }
                 }
+                super::evidence::note_changes(tx, accounts.keys().copied())?;
                 if next < deliveries.len() {
                     return Ok(JobStep::More);
                 }

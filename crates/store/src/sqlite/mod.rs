@@ -9,6 +9,7 @@ mod bulk_insert;
 mod cap_messages;
 mod deliveries;
 mod documents;
+mod evidence;
 mod groups;
 mod import_jobs;
 mod leases;

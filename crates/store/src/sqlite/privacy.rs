@@ -239,7 +239,7 @@ fn rewrite(tx: &Tx<'_>, block: &FoldedBlock, wordless: &[EndpointNo]) -> Result<
     for endpoint in wordless {
         forget.execute((as_i64(block.alert.0), endpoint.0))?;
     }
-    Ok(())
+    super::evidence::forget(tx, block.alert, wordless)
 }
 
 /// The oldest alert whose answers are all of before `before`, and were not gone through.
@@ -259,5 +259,5 @@ fn forget_some_answers(tx: &Tx<'_>, no: i64) -> Result<bool, StoreError> {
               AND json_extract(answer, '$.text') <> '' LIMIT ?2)",
         )?
         .execute((no, as_limit(ANSWERS_AT_ONCE)))?;
-    Ok(changed > 0)
+    Ok(changed > 0 || super::evidence::forget_answers(tx, no)?)
 }

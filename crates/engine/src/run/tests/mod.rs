@@ -1,6 +1,7 @@
 //! The engine as a whole: real bus, real store, a carrier that does as it is told, and time in the test's
 //! hand.
 
+mod alert_evidence;
 mod approval;
 mod backend;
 mod carrier_words;
