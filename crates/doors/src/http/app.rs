@@ -116,6 +116,7 @@ impl App {
                 metrics: deps.metrics,
                 forget_elsewhere: deps.forget_elsewhere,
                 callback_secrets: deps.secrets.callbacks,
+                evidence_key: deps.secrets.evidence,
                 stopping,
             }),
             locks: ObjectLocks::new(),

@@ -5,7 +5,7 @@
 //! [`callbacks`], [`recipients`], [`groups`], [`accounts`], [`tokens`], [`users`], [`session`], [`oidc`],
 //! [`approvals`], [`cap`], [`attachments`], [`drafts`], [`templates`], [`areas`], [`schedules`], [`audit`],
 //! [`operations`], [`pages`], [`openapi`], [`imports`], [`directories`], [`scim`], [`help_cases`],
-//! [`profiles`]. Every request passes the [`server`], the [`router`], the guard
+//! [`profiles`], [`evidence`](mod@evidence). Every request passes the [`server`], the [`router`], the guard
 //! ([`auth`], by the table in [`routes`]) and the [`forward`]ing to the leader; it is read by [`request`],
 //! and handed to the engine or the store. All its problems are reported at once, field by field
 //! ([`problem`]).
@@ -25,6 +25,7 @@ mod callbacks;
 mod cap;
 mod directories;
 mod drafts;
+mod evidence;
 mod forward;
 mod group_requests;
 mod groups;
@@ -213,6 +214,8 @@ pub struct DoorSecrets {
     pub callbacks: CallbackSecrets,
     /// Seals what users sign in with; the same in all processes.
     pub users: [u8; USER_KEY_OCTETS],
+    /// Verifies evidence of alerts. No secret: it is shown.
+    pub evidence: ::evidence::PublicKey,
 }
 
 /// The secret that signs an account's callbacks, `whsec_` and base64; nothing where it cannot be made.

@@ -34,6 +34,8 @@ pub(crate) struct OperationsState {
     pub forget_elsewhere: Option<engine::ForgetElsewhere>,
     /// The secrets that sign callbacks, by account.
     pub callback_secrets: CallbackSecrets,
+    /// Verifies evidence of alerts.
+    pub evidence_key: evidence::PublicKey,
     /// True once the server is stopping.
     pub stopping: watch::Receiver<bool>,
 }

@@ -8,7 +8,7 @@ use crate::http::request::rest_of_body::read_away;
 use crate::http::routes::ROWS;
 use crate::http::{
     accounts, alerts, answer_page, approvals, areas, attachments, audit, auth, callbacks, cap, directories,
-    drafts, forward, group_requests, groups, help_cases, imports, oidc, openapi, operations, pages,
+    drafts, evidence, forward, group_requests, groups, help_cases, imports, oidc, openapi, operations, pages,
     person_page, profiles, recipients, schedules, scim, session, stops, templates, tokens, users,
 };
 use axum::Router;
@@ -24,6 +24,7 @@ pub(crate) fn router(app: App) -> Router {
         .merge(alerts::routes())
         .merge(approvals::routes())
         .merge(answer_page::routes())
+        .merge(evidence::routes())
         .merge(help_cases::routes())
         .merge(person_page::routes())
         .merge(attachments::routes())

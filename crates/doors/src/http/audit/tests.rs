@@ -57,6 +57,7 @@ const CASES: &[Case] = &[
     Case { row: ("POST", "/api/v1/alerts"), path: "/api/v1/alerts", headers: JSON, body: ALERT, verb: "alert.submit", status: 202 },
     Case { row: ("GET", "/api/v1/alerts/{id}/deliveries"), path: "/api/v1/alerts/{alert}/deliveries", headers: &[], body: "", verb: "deliveries.read", status: 200 },
     Case { row: ("GET", "/api/v1/alerts/{id}/report"), path: "/api/v1/alerts/{alert}/report", headers: &[("accept", "text/csv")], body: "", verb: "report.export", status: 200 },
+    Case { row: ("GET", "/api/v1/alerts/{id}/evidence/export"), path: "/api/v1/alerts/{alert}/evidence/export", headers: &[], body: "", verb: "evidence.export", status: 409 },
     Case { row: ("POST", "/api/v1/alerts/{id}/observers"), path: "/api/v1/alerts/{alert}/observers", headers: JSON, body: r#"{"url": "https://x.se/hook"}"#, verb: "observer.add", status: 201 },
     Case { row: ("DELETE", "/api/v1/alerts/{id}/observers/{observer}"), path: "/api/v1/alerts/{alert}/observers/{observer}", headers: &[], body: "", verb: "observer.remove", status: 204 },
     Case { row: ("POST", "/api/v1/answers"), path: "/api/v1/answers", headers: JSON, body: r#"{"alert": "{alert}", "recipient": "bo", "text": "1"}"#, verb: "answer", status: 204 },

@@ -19,7 +19,8 @@ pub(crate) const NOW: Timestamp = Timestamp(1_794_983_200_000_000);
 /// The secret of callbacks is the account's name.
 pub(crate) fn secrets() -> DoorSecrets {
     let callbacks = Arc::new(|account: &str| Some(format!("whsec_{account}")));
-    DoorSecrets { audit: store::AuditKey(KEY), callbacks, users: KEY }
+    let evidence = ::evidence::SigningKey::from_seed(&KEY).unwrap().public();
+    DoorSecrets { audit: store::AuditKey(KEY), callbacks, users: KEY, evidence }
 }
 
 pub(crate) const KEY: [u8; LINK_KEY_OCTETS] = [9; LINK_KEY_OCTETS];

@@ -77,11 +77,13 @@ fn case_of(row: &Operation) -> Case {
             "GET",
             "approvals" | "reviews" | "help-cases" | "imports" | "directories" | "recipients"
             | "recipients:export" | "stops" | "group-requests" | "groups" | "alerts" | "tokens" | "audit"
-            | "audit:verify" | "accounts" | "callback-secret",
+            | "audit:verify" | "accounts" | "callback-secret" | "evidence-key",
         )
         | ("GET", "tariffs" | "diameter-peers") => case(Nothing, 200, nothing),
         ("POST", "alerts") => case(Nothing, 202, alert),
         ("POST", "alerts:forecast") => case(Nothing, 200, alert),
+        // Its evidence is not made: with the alert the caller comes as far as that.
+        ("GET", "alerts/{id}/evidence" | "alerts/{id}/evidence/export") => case(Alert, 409, nothing),
         ("GET", path) if path.starts_with("alerts/{id}") => case(Alert, 200, nothing),
         // Nothing is paused: with the alert the caller comes as far as that.
         ("POST", "alerts/{id}:resume") => case(Alert, 409, nothing),
