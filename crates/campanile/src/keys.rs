@@ -78,6 +78,12 @@ impl Keys {
         self.made(b"campanile: secrets of users")
     }
 
+    /// Signs evidence of alerts: made of another likewise.
+    pub fn evidence(&self) -> Result<evidence::SigningKey, String> {
+        let seed = self.made(b"campanile: evidence of alerts");
+        evidence::SigningKey::from_seed(&seed).map_err(|error| error.to_string())
+    }
+
     fn made(&self, purpose: &[u8]) -> [u8; SECRET_OCTETS] {
         let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &self.links);
         let made = ring::hmac::sign(&key, purpose);
@@ -144,6 +150,8 @@ mod tests {
         assert_eq!((first.stops(), first.users()), (again.stops(), again.users()));
         assert!(![first.links, first.forwarding(), first.stops()].contains(&first.users()));
         assert!(![first.links, first.forwarding()].contains(&first.stops()), "each secret has one purpose");
+        let evidence = |keys: &Keys| keys.evidence().unwrap().public();
+        assert_eq!(evidence(&first), evidence(&again));
         let mode = std::fs::metadata(dir.path().join(FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         std::fs::write(dir.path().join(FILE), b"short").unwrap();

@@ -10,6 +10,7 @@ mod data_lock;
 pub mod demo;
 mod descriptors;
 pub mod directory;
+mod evidence_keeper;
 mod exports;
 mod first_token;
 mod keys;

@@ -3,6 +3,7 @@
 
 use crate::alert_documents::StoredDocuments;
 use crate::audit_trail::AuditKeeper;
+use crate::evidence_keeper::EvidenceKeeper;
 use crate::keys::Keys;
 use crate::live_settings::LiveSettings;
 use crate::pairing::EmptyBus;
@@ -76,6 +77,7 @@ impl ClusterMember {
 pub(crate) struct Keepers {
     pub(crate) first_token: Option<tokio::task::JoinHandle<()>>,
     retention: tokio::task::JoinHandle<()>,
+    evidence: EvidenceKeeper,
     audit: AuditKeeper,
 }
 
@@ -190,12 +192,14 @@ impl RunningServer {
         let forwarding = forwarding(&setup, &keys, node.is_some())?;
         let guessing = Arc::<doors::guessing::GuessingGuard>::default();
         let days = setup.retention.audit;
+        let evidence = EvidenceKeeper::start(&engine, &store, keys.evidence()?, &setup.sources);
         let mut server = RunningServer {
             cluster: ClusterMember { node, rate_share, forwarding, _data_lock: lock },
             keepers: Keepers {
                 first_token: None,
                 retention: tokio::spawn(crate::retention::keep(setup.clone(), store.clone(), engine.clone())),
                 audit: AuditKeeper::start(store.clone(), guessing.clone(), keys.audit(), days),
+                evidence,
             },
             guessing,
             engine,
@@ -255,6 +259,7 @@ impl RunningServer {
                     audit: self.keepers.audit.key(),
                     callbacks: keys.account_callbacks(setup.callbacks.secret.clone()),
                     users: keys.users(),
+                    evidence: self.keepers.evidence.key(),
                 },
                 links,
                 messages: Arc::new(self.engine.messages()),
@@ -447,6 +452,7 @@ impl RunningServer {
         }
         self.routes.stop().await;
         self.keepers.retention.abort();
+        self.keepers.evidence.stop();
         if let Some(waiting) = &self.keepers.first_token {
             waiting.abort();
         }

@@ -1,6 +1,7 @@
 //! Setup of a server, from any source: the config of `serve`, the demo, a bench.
 
 use crate::directory::LdapDirectory;
+use crate::evidence_keeper::TimestampAuthority;
 use doors::http::{CapSender, Directories, DirectorySource, HttpConfig};
 use doors::kannel::PlatformSettings;
 use doors::smpp::{SmppClient, SmppConfig};
@@ -96,6 +97,7 @@ impl Setup {
             ("[engine]", engine(self) != engine(new)),
             ("[retention]", self.retention != new.retention),
             ("store.media", self.media != new.media),
+            ("[timestamp]", self.sources.timestamp != new.sources.timestamp),
             ("callback.secret", secret(self) != secret(new)),
         ]
         .into_iter()
@@ -111,6 +113,8 @@ pub struct SourceSetup {
     pub cap_senders: Vec<CapSender>,
     /// Directories that people are imported from.
     pub directories: Vec<LdapDirectory>,
+    /// The authority that time-stamps evidence.
+    pub timestamp: Option<TimestampAuthority>,
 }
 
 impl SourceSetup {

@@ -2,6 +2,7 @@
 
 use super::alert_args::AlertArgs;
 use super::audit_args::AuditCommand;
+use super::evidence_args::{EvidenceCommand, VerifyEvidence};
 use super::import_args::ImportCommand;
 use super::udp::Udp;
 use super::user_args::UserCommand;
@@ -92,6 +93,12 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     /// The audit trail: list, verify
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// Evidence of alerts: the key that verifies it, exports
+    #[command(subcommand)]
+    Evidence(EvidenceCommand),
+    /// Verify exported evidence of an alert, offline; exit code 0 if it holds
+    #[command(after_help = super::evidence_args::VERIFY_EXAMPLES)]
+    Verify(VerifyEvidence),
     /// Simulators of carriers, mail and people, for drills and development
     #[command(subcommand)]
     Sim(Sim),

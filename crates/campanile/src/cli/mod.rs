@@ -12,6 +12,8 @@ mod audit;
 mod audit_args;
 mod bench;
 mod client;
+mod evidence;
+mod evidence_args;
 mod import_args;
 mod imports;
 mod ledger;
@@ -148,6 +150,8 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
             audit_args::AuditCommand::List(list) => Box::pin(audit::list(list)) as client::Work,
             audit_args::AuditCommand::Verify(verify) => Box::pin(audit::verify(verify)),
         }),
+        CliCommand::Evidence(command) => client::block_on(evidence::work(command)),
+        CliCommand::Verify(verify) => evidence::verify(&verify),
         CliCommand::Sim(args::Sim::Built(command)) => Ok(command.run()?),
         CliCommand::Bench(bench) => bench::run(&bench),
         CliCommand::Ledger(args::LedgerCommand::Audit(audit)) => ledger::audit(&audit),

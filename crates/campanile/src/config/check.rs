@@ -44,6 +44,7 @@ impl Check<'_> {
         let signs = secret.is_empty() || gateway::notice::Signer::new(secret).is_ok();
         self.check("callback.secret", (!signs).then_some(NO_SECRET));
         self.outbound();
+        self.timestamp();
         self.engine();
         self.rest();
         self.routes();

@@ -22,6 +22,7 @@ mod services;
 mod setup;
 #[cfg(test)]
 mod tests;
+mod timestamp;
 mod topics;
 mod values;
 mod warnings;
@@ -39,6 +40,7 @@ pub use route::Route;
 pub use sections::*;
 pub use services::{Organisation, Send, Services};
 pub use settings::{Place, Problems, SettingsProblem};
+pub use timestamp::Timestamp;
 pub use topics::Topics;
 
 use check::Check;

@@ -12,6 +12,7 @@ use super::outbound::Outbound;
 use super::platforms::{Keyword, Platform, Smpp};
 use super::route::Route;
 use super::services::{Organisation, Send, Services};
+use super::timestamp::Timestamp;
 use super::topics::Topics;
 use super::values::FsyncWords;
 use bus::embedded::Fsync;
@@ -62,6 +63,8 @@ section! {
         callback: Callback = Callback::default(),
         /// Whom the server calls for clients.
         outbound: Outbound = Outbound::default(),
+        /// The authority that time-stamps evidence of alerts.
+        timestamp: Option<Timestamp> = None,
         /// The server's log.
         log: Log = Log::default(),
         /// Audiences of CAP messages.

@@ -51,7 +51,7 @@ impl Config {
             platforms: self.platforms(),
             parties: self.parties(),
             routes: self.ways(data)?,
-            sources: SourceSetup { cap_senders: self.cap_senders(), directories: self.directories(data) },
+            sources: self.sources(data),
             defaults: self.address_defaults(),
             engine: self.engine_settings(),
             callbacks: CallbackSetup {
@@ -60,6 +60,14 @@ impl Config {
             },
             retention,
         })
+    }
+
+    fn sources(&self, data: &Path) -> SourceSetup {
+        SourceSetup {
+            cap_senders: self.cap_senders(),
+            directories: self.directories(data),
+            timestamp: self.timestamp_authority(data),
+        }
     }
 
     /// The books are kept where somebody needs them: the credit-control server, or our own messages.
