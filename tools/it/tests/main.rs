@@ -21,6 +21,7 @@ mod disk_full;
 mod drafts;
 mod drills;
 mod edge;
+mod evidence;
 mod file;
 mod fixtures;
 mod following;
