@@ -96,17 +96,26 @@ impl AlertEvidence {
     /// Gives from when on to look the next time. Of several processes the leader does it.
     ///
     /// # Errors
-    /// The store's; what was made stands.
+    /// The store's, of any of them; what was made stands.
     pub async fn make_due(&self, key: &SigningKey, from: Timestamp) -> Result<Timestamp, EngineError> {
         let (store, now) = (self.engine.store(), self.engine.parts().now());
         let until = now.plus_s(-SETTLED_S);
         let ended = store.alerts_without_evidence(from, until, AT_ONCE).await.map_err(store_error)?;
         let changed = store.changed_evidence(now.plus_s(-STANDS_S), AT_ONCE).await.map_err(store_error)?;
         let is_all = ended.len() < AT_ONCE;
+        let mut failed = None;
         for no in ended.into_iter().chain(changed) {
-            self.make(no, key).await?;
+            // One that cannot be made, such as of a damaged row, does not keep the others.
+            if let Err(error) = self.make(no, key).await {
+                tracing::warn!(alert = no.0, %error, "the evidence of an alert could not be made");
+                failed = Some(error);
+            }
         }
-        Ok(if is_all { from.max(until.plus_s(-OUT_OF_ORDER_S)) } else { from })
+        match failed {
+            Some(error) => Err(error),
+            None if is_all => Ok(from.max(until.plus_s(-OUT_OF_ORDER_S))),
+            None => Ok(from),
+        }
     }
 
     /// Makes the next version of an alert's evidence. False: somebody was erased meanwhile, and it is due

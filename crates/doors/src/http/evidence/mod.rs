@@ -30,7 +30,7 @@ use store::EvidenceHead;
 
 const NDJSON: &str = "application/x-ndjson";
 const NOT_MADE: &str = "there is no evidence of this alert: it is made some seconds after an alert has ended; \
-     of alerts that ended before version 0.3.0 there is none";
+     of alerts that ended before this was installed there is none";
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
