@@ -104,3 +104,52 @@ fn moment(at: Option<Timestamp>) -> Value {
 fn text(value: Value) -> String {
     canonical(&value).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::messages::untouched;
+    use records::{AlertNo, Answer, EndpointNo, Person};
+
+    fn entry() -> RosterEntry {
+        RosterEntry {
+            channel: Some(channels::SMS),
+            address: "+461".to_owned(),
+            persons: vec![Person { recipient: "ann".to_owned(), name: "Ann".to_owned(), step: 0 }],
+            language: None,
+            values: vec![("ward".to_owned(), "7".to_owned())],
+            not_before: None,
+            expires: None,
+            rule: 0,
+            excluded: None,
+            message: None,
+        }
+    }
+
+    #[test]
+    fn an_endpoint_has_a_line_for_what_was_sent_what_became_of_it_and_its_answer() {
+        use EvidenceKind::{Answer as Given, Intent, Outcome};
+        let entry = entry();
+        let mut delivery = untouched(AlertNo(1), EndpointNo(4), &entry);
+        assert_eq!(kinds(&delivery).collect::<Vec<_>>(), [Outcome]);
+        assert_eq!(of_endpoint(Given, &entry, &delivery), None);
+        (delivery.attempts, delivery.submitted) = (1, Some(Timestamp(1_000_000)));
+        delivery.answer = Some(Answer {
+            key: Some("1".to_owned()),
+            text: "I am safe".to_owned(),
+            via: "sms".to_owned(),
+            at: Timestamp(2_000_000),
+        });
+        assert_eq!(kinds(&delivery).collect::<Vec<_>>(), [Intent, Outcome, Given]);
+        let said = of_endpoint(Intent, &entry, &delivery).unwrap();
+        assert_eq!(
+            said,
+            "{\"address\":\"+461\",\"attempts\":1,\"channel\":\"sms\",\"endpoint\":4,\"kind\":\"intent\",\
+             \"language\":null,\"recipients\":[{\"id\":\"ann\",\"name\":\"Ann\"}],\"route\":null,\
+             \"submitted\":\"1970-01-01T00:00:01.000Z\",\"values\":{\"ward\":\"7\"}}"
+        );
+        let said = of_endpoint(Given, &entry, &delivery).unwrap();
+        assert!(said.contains("\"text\":\"I am safe\"") && said.contains("\"address\":\"+461\""), "{said}");
+        assert_eq!(of_endpoint(EvidenceKind::Alert, &entry, &delivery), None);
+    }
+}
