@@ -82,6 +82,7 @@ fn case_of(row: &Operation) -> Case {
         | ("GET", "tariffs" | "diameter-peers") => case(Nothing, 200, nothing),
         ("POST", "alerts") => case(Nothing, 202, alert),
         ("POST", "alerts:forecast") => case(Nothing, 200, alert),
+        ("POST", "drills:replay") => case(Alert, 200, |id, _| Sent::Json(json!({"alert": id}))),
         ("GET", path) if path.starts_with("alerts/{id}") => case(Alert, 200, nothing),
         // Nothing is paused: with the alert the caller comes as far as that.
         ("POST", "alerts/{id}:resume") => case(Alert, 409, nothing),
