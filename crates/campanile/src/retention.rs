@@ -202,6 +202,7 @@ mod tests {
             priority: 0,
             validity_s: 0,
             receipts: true,
+            window: 0,
             shares: None,
         };
         Setup {

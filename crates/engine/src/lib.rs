@@ -15,6 +15,7 @@ mod alert_evidence;
 mod api;
 mod approval;
 mod dispatch;
+mod forecast;
 mod inbound_text;
 mod messages;
 mod nearest;
@@ -36,11 +37,13 @@ pub use approval::{
     OriginKind, REMIND_S,
 };
 pub use dispatch::{TextCache, without_values};
+pub use forecast::*;
 pub use inbound_text::{Service, ServiceWord, StopReading, is_stop_word, read_service, read_stop};
 pub use messages::{INTAKE_WAITING_MAX, MessageView, Messages, Steered, Unroutable};
 pub use placeholders::literal as literal_text;
+pub use plan::{RaisedLimit, Replayed, ReplayedRoute, RouteFact, Target, Verdict, Without};
 pub use privacy::{Erased, ForgetElsewhere, ForgottenPerson, PersonExport, Privacy};
-pub use run::{Callbacks, Engine, GATEWAYS, Health, Question, Stops};
+pub use run::{Callbacks, Engine, Forecasts, GATEWAYS, Health, Question, ReplayRequest, Stops};
 pub use services::{
     CODE_MINUTES, ChatBot, ChatLink, CodeResult, GroupStanding, JoinRequest, JoinResult, Joining,
     LoginDevice, Logins, OwnPage, PageAct, PageGroup, PageView, PreparedAlert, RefusedDevice, ServiceRules,

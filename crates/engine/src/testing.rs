@@ -51,6 +51,7 @@ pub fn route(name: &str, channel: ChannelNumber, change: impl FnOnce(&mut Route)
         priority: 0,
         validity_s: 0,
         receipts: true,
+        window: 0,
         shares: None,
     };
     change(&mut route);

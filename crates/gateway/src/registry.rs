@@ -64,6 +64,12 @@ pub(crate) trait ChannelGateway: Send + Sync + 'static {
         &[]
     }
 
+    /// Messages without an answer on each session of a route with these keys at most; 0: there is no such
+    /// limit, or it is of no account.
+    fn window(_keys: &Self::Keys) -> u32 {
+        0
+    }
+
     /// The settings of a route with these keys.
     ///
     /// # Errors
@@ -126,6 +132,10 @@ pub trait Gateway: Send + Sync {
     /// The beginnings of the addresses that a route with these keys takes, where its `prefixes` name none;
     /// empty: all.
     fn prefixes(&self, keys: &AnySection) -> &'static [&'static str];
+
+    /// Messages without an answer on each session of a route with these keys at most; 0: no such limit is
+    /// known.
+    fn window(&self, keys: &AnySection) -> u32;
 
     /// The settings of a route with these keys; `keys` are of the type of [`Gateway::keys`].
     ///
@@ -225,6 +235,10 @@ impl<G: ChannelGateway> Gateway for G {
 
     fn prefixes(&self, keys: &AnySection) -> &'static [&'static str] {
         keys.get::<G::Keys>().map_or(&[], G::prefixes)
+    }
+
+    fn window(&self, keys: &AnySection) -> u32 {
+        keys.get::<G::Keys>().map_or(0, G::window)
     }
 
     fn settings(

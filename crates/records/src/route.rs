@@ -31,6 +31,8 @@ pub struct Route {
     pub validity_s: u32,
     /// The network tells what became of a message.
     pub receipts: bool,
+    /// Messages without an answer on each of its sessions at most; 0: no such limit is known.
+    pub window: u32,
     /// The route whose account it has, and whose rate: both together send no more than that.
     pub shares: Option<String>,
 }

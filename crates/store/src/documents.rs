@@ -37,6 +37,10 @@ pub enum DocumentKind {
     HelpCase,
     /// What alerts of a client have where they say nothing, by the id of its token, or for a whole account.
     Profile,
+    /// The forecast of an alert, by its id; due when it is removed.
+    AlertForecast,
+    /// What a route did in the last days, by its name.
+    RouteDays,
 }
 
 impl DocumentKind {
@@ -56,6 +60,8 @@ impl DocumentKind {
             DocumentKind::Review => "review",
             DocumentKind::HelpCase => "help_case",
             DocumentKind::Profile => "profile",
+            DocumentKind::AlertForecast => "alert_forecast",
+            DocumentKind::RouteDays => "route_days",
         }
     }
 }

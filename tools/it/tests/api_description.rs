@@ -132,13 +132,14 @@ impl Seeds {
         let cap = cap.expect(201)["id"].as_str().unwrap().to_owned();
         self.add("/cap/{id}", json!({"id": cap}));
         for id in [&done, &asked, &cap] {
-            for part in ["", "/deliveries", "/report", "/cap", "/observers"] {
+            for part in ["", "/deliveries", "/report", "/forecast", "/verdict", "/cap", "/observers"] {
                 self.add(&format!("/api/v1/alerts/{{id}}{part}"), json!({"id": id}));
             }
         }
         self.add("/alerts/{id}", json!({"id": done}));
         let answer = json!({"alert": asked, "recipient": "p0", "text": "1"});
         self.add_seed("POST /api/v1/answers", json!({"body": answer}));
+        self.add_seed("POST /api/v1/drills:replay", json!({"body": {"alert": done}}));
         let query = json!({"audience": "all", "mode": "async"});
         let headers = json!({"Content-Type": "application/cap+xml"});
         self.add_seed("POST /api/v1/cap", json!({"query": query, "body": message, "headers": headers}));

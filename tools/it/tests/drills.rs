@@ -1,8 +1,8 @@
 //! Drills reach drill routes alone, and nothing of the kind is ever live.
 
-use crate::fixtures::{SOON, carrier, count, phone_owner};
-use it::{Server, sms_route};
-use serde_json::json;
+use crate::fixtures::{SOON, carrier, count, phone_owner, phones_csv};
+use it::{Server, eventually, sms_route};
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn a_drill_takes_drill_routes_and_a_live_alert_live_ones() {
@@ -68,4 +68,46 @@ async fn what_a_simulated_route_did_says_so() {
         (&json!(true), &json!(true)),
         "{report}"
     );
+}
+
+#[tokio::test]
+async fn a_forecast_over_two_carriers_holds_is_kept_over_a_kill_and_judged() {
+    let (slow, fast) = (carrier().await, carrier().await);
+    let config =
+        sms_route("slow", slow.address(), "rate = 20.0") + &sms_route("fast", fast.address(), "rate = 40.0");
+    let mut server = Server::start(&config).await;
+    let api = server.api();
+    api.import_csv(phones_csv(300)).await;
+    let id = api.submit(&json!({"text": "hello", "audience": ["all"], "terminal": "delivered"})).await;
+    api.done(&id, SOON).await;
+    let path = format!("/api/v1/alerts/{id}/forecast");
+    let found = eventually("the forecast is kept", SOON, async || {
+        let found = api.get(&path).await.expect(200);
+        if found["forecast"].is_object() { Ok(found) } else { Err("not yet") }
+    })
+    .await;
+    for part in ["p50", "p95", "p99"] {
+        let seconds = |of: &Value| of[part].as_f64().unwrap_or_else(|| panic!("{part}: {found}"));
+        let (forecast, fact) = (seconds(&found["forecast"]), seconds(&found["fact"]));
+        // A route begins without credit for a second after its server has started.
+        assert!((forecast - fact).abs() <= forecast * 0.1 + 1.1, "{part}: {forecast} and {fact}");
+    }
+    assert_eq!((&found["forecast"]["people"], &found["fact"]["people"]), (&json!(300), &json!(300)));
+    let fixed = found["forecast"].clone();
+
+    server.kill9();
+    server.restart().await;
+    let api = server.api();
+    assert_eq!(api.get(&path).await.expect(200)["forecast"], fixed);
+    let verdict = api.get(&format!("/api/v1/alerts/{id}/verdict?target=95%25/1m")).await.expect(200);
+    assert_eq!(verdict["met"], json!(true), "{verdict}");
+    let without = verdict["plan"]["without"].as_array().unwrap();
+    assert_eq!(without.len(), 2, "{verdict}");
+    let replay = async |without: Value| {
+        let asked = json!({"alert": id, "without": without, "target": "95%/10s", "seed": 7});
+        api.post("/api/v1/drills:replay", &asked).await.expect(200)
+    };
+    let first = replay(json!([])).await;
+    assert_eq!((&first["met"], &first), (&json!(true), &replay(json!([])).await));
+    assert_eq!(replay(json!(["fast"])).await["met"], json!(false));
 }

@@ -137,6 +137,16 @@ fn forecast_text(forecast: &Value) -> String {
         seconds(forecast),
         forecast["cost"]
     );
+    if let Some(half) = forecast["p50"].as_f64() {
+        let rest = ["p95", "p99"].map(|key| forecast[key].as_f64().map_or("never".to_owned(), span));
+        let people = number(forecast, "people");
+        let [most, last] = rest;
+        let _ = writeln!(
+            out,
+            "of {people} people half are handed over after {}, 95 of 100 after {most}, 99 after {last}",
+            span(half)
+        );
+    }
     let counted = |title: &str, count: &str, members: &Value| {
         let rows =
             members.as_object().into_iter().flatten().map(|(name, count)| [name.clone(), count.to_string()]);
@@ -197,6 +207,7 @@ mod tests {
     fn a_forecast_says_who_which_way_how_long_and_what_cost() {
         let forecast = json!({
             "recipients": 3, "endpoints": 4, "seconds": 12.2, "cost": 40,
+            "people": 3, "p50": 6.0, "p95": 12.0, "p99": null,
             "channels": {"sms": 3, "mail": 1}, "excluded": {"opted out": 2}, "missing_values": {"ward": 7},
             "routes": {"carrier-1": {"endpoints": 3, "units": 6, "seconds": 12.2, "cost": 40}}, "problems": [],
             "devices": [
@@ -207,6 +218,7 @@ mod tests {
         let text = forecast_text(&forecast);
         for words in [
             "3 recipients, 4 endpoints; the last is with its carrier after 12 s; cost 40\n",
+            "of 3 people half are handed over after 6 s, 95 of 100 after 12 s, 99 after never\n",
             "channel  endpoints\nmail             1\nsms              3\n",
             "route      endpoints  parts  time  cost\ncarrier-1          3      6  12 s    40\n",
             "channel  language  profile                 devices  letters  parts  text\n",

@@ -78,6 +78,9 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
   campanile forecast --audience group:staff --text \"Leave the building\"
   campanile forecast --audience all --text \"Test\" --channel sms --format json")]
     Forecast(Box<Forecast>),
+    /// Drills: replay a past alert in simulated time
+    #[command(subcommand)]
+    Drill(super::drills::DrillCommand),
     /// Words of people that are perhaps a STOP: list, confirm, dismiss
     #[command(subcommand)]
     Stops(super::stops::StopsCommand),

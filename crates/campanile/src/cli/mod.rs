@@ -14,6 +14,7 @@ mod bench;
 mod client;
 mod evidence;
 mod evidence_args;
+mod drills;
 mod import_args;
 mod imports;
 mod ledger;
@@ -133,6 +134,7 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
             AlertCommand::Report(report) => Box::pin(alerts::report(report)),
         }),
         CliCommand::Forecast(forecast) => client::block_on(Box::pin(alerts::forecast(forecast))),
+        CliCommand::Drill(command) => client::block_on(drills::work(command)),
         CliCommand::Stops(command) => client::block_on(stops::work(command)),
         CliCommand::Token(token) => client::block_on(match token {
             Token::Create(create) => match create.data.clone() {

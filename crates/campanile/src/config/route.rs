@@ -97,6 +97,7 @@ impl Route {
             priority: common.priority,
             validity_s: common.validity_s().unwrap_or(0),
             receipts: common.receipts.unwrap_or_else(|| self.has_receipts(channel)),
+            window: self.window(channel),
             shares: common.shares.clone(),
         })
     }
@@ -117,6 +118,14 @@ impl Route {
         match (registry::of(channel), &self.own) {
             (Some(gateway), Some(own)) => gateway.receipts(own),
             _ => channels::traits(channel).receipts,
+        }
+    }
+
+    /// Messages without an answer on each of its sessions at most; 0: no such limit is known.
+    fn window(&self, channel: records::ChannelNumber) -> u32 {
+        match (registry::of(channel), &self.own) {
+            (Some(gateway), Some(own)) => gateway.window(own),
+            _ => 0,
         }
     }
 

@@ -169,6 +169,7 @@ fn way(
         priority: 0,
         validity_s: 0,
         receipts: channels::traits(channel).receipts,
+        window: 0,
         shares: None,
     };
     ConfiguredRoute { route, settings, simulator: Some(Simulator { habits: Some(town.habits()) }) }

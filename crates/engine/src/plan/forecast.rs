@@ -1,9 +1,24 @@
 //! Forecast from a roster and the routes: the same rules that dispatch follows, without sending.
 
+use super::alert_plan::{AlertPlan, FIRST, PlanDevice, PlanGroup, PlanPerson, person_keys};
+use super::assumptions::assumptions;
 use super::classify::{Classifier, RouteCriteria};
-use crate::api::{Forecast, RouteForecast};
-use records::{Alert, ChannelNumber, DeviceProfile, EndpointNo, Reason, RosterBlock};
+use super::conditions::Conditions;
+use super::course::{Course, CourseRules, Expected, play};
+use super::people_times::{PeopleTimes, rounded};
+use super::reach::reach;
+use crate::forecast::{CourseForecast, Forecast, LeftOut, RouteForecast};
+use crate::solve::strategy_of;
+use records::{
+    Alert, ChannelNumber, DeviceProfile, EndpointNo, Reason, RosterBlock, RosterEntry, Strategy, Timestamp,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+
+/// Points of a curve.
+pub const CURVE_POINTS_MAX: usize = 60;
+/// The parts of the people whose times are forecast.
+pub const PARTS: [f64; 3] = [0.50, 0.95, 0.99];
 
 /// Endpoints that get one text by the same routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,35 +32,113 @@ pub struct TextGroup {
     class: u16,
 }
 
-/// Counts of a forecast, taken in block by block.
+/// What an alert is going to send, taken in block by block.
 #[derive(Default)]
 pub struct ForecastTable {
-    groups: BTreeMap<TextGroup, u64>,
+    groups: BTreeMap<TextGroup, GroupPlace>,
     languages: Vec<String>,
-    channels: BTreeMap<ChannelNumber, u64>,
-    excluded: BTreeMap<&'static str, u64>,
+    plan: AlertPlan,
+    /// People by the hash of their ids.
+    people: FxHashMap<u64, u32>,
+    /// The last device of a person's order under a rule.
+    last: FxHashMap<(u32, u32), u32>,
+    /// Endpoints whose owner nobody has checked.
+    unverified: FxHashSet<u32>,
     endpoints: u64,
 }
 
+/// The place of a group in the plan, and how many endpoints are in it.
+#[derive(Clone, Copy)]
+struct GroupPlace {
+    at: u32,
+    count: u64,
+}
+
 impl ForecastTable {
+    /// Nothing is in it yet; `unverified` are numbers of endpoints.
+    pub fn new(unverified: FxHashSet<u32>) -> ForecastTable {
+        ForecastTable { unverified, ..ForecastTable::default() }
+    }
+
     /// Takes a block in.
     pub fn take(&mut self, block: &RosterBlock, classifier: &Classifier, alert: &Alert) {
+        let start = alert.request.not_before.unwrap_or_default().max(alert.created);
         for (endpoint, entry) in (block.first.0..).map(EndpointNo).zip(&block.entries) {
             if let Some(reason) = entry.excluded {
-                *self.excluded.entry(reason.words()).or_default() += 1;
+                self.exclude(entry, reason);
                 continue;
             }
             let Some(channel) = entry.channel else { continue };
             self.endpoints += 1;
-            *self.channels.entry(channel).or_default() += 1;
+            *self.plan.channels.entry(channel).or_default() += 1;
             let group = TextGroup {
                 channel,
                 language: self.place_of(entry.language.as_deref()),
                 profile: block.profile_of(endpoint),
                 class: classifier.class(&RouteCriteria::of(alert, channel, &entry.address)),
             };
-            *self.groups.entry(group).or_default() += 1;
+            let next = self.groups.len() as u32;
+            let place = self.groups.entry(group).or_insert(GroupPlace { at: next, count: 0 });
+            place.count += 1;
+            let at = place.at;
+            self.add(entry, (endpoint, at), strategy_of(&alert.request, entry.rule), start);
         }
+    }
+
+    fn exclude(&mut self, entry: &RosterEntry, reason: Reason) {
+        self.plan.excluded.entry(reason.words()).or_insert((reason, 0)).1 += 1;
+        for person in self.people_behind(entry) {
+            self.plan.people[person as usize].reason.get_or_insert(reason);
+        }
+    }
+
+    /// One more device, and its people.
+    fn add(
+        &mut self,
+        entry: &RosterEntry,
+        (endpoint, group): (EndpointNo, u32),
+        strategy: Strategy,
+        start: Timestamp,
+    ) {
+        let number = self.plan.devices.len() as u32;
+        let people = self.people_behind(entry);
+        let (mut after, mut is_first) = (FIRST, people.is_empty());
+        if strategy != Strategy::All {
+            for person in &people {
+                match self.last.insert((*person, entry.rule), number) {
+                    Some(before) => after = before,
+                    None => is_first = true,
+                }
+            }
+        }
+        let release_us = entry.not_before.map_or(0, |at| at.us_since(start).max(0));
+        let from = self.plan.behind.len() as u32;
+        self.plan.behind.extend(&people);
+        self.plan.devices.push(PlanDevice {
+            group,
+            people: (from, people.len() as u32),
+            release_ms: release_us.unsigned_abs() / 1_000,
+            after: if is_first { FIRST } else { after },
+            wait_s: match strategy {
+                Strategy::EscalateAfter { seconds } => Some(seconds),
+                Strategy::All | Strategy::FirstReachable => None,
+            },
+            is_unverified: self.unverified.contains(&endpoint.0),
+        });
+    }
+
+    /// The people of an entry; a bare address is a person of its own.
+    fn people_behind(&mut self, entry: &RosterEntry) -> Vec<u32> {
+        let mut found = Vec::with_capacity(entry.persons.len());
+        for key in person_keys(entry) {
+            let next = self.plan.people.len() as u32;
+            let place = *self.people.entry(key).or_insert(next);
+            if place == next {
+                self.plan.people.push(PlanPerson::default());
+            }
+            found.push(place);
+        }
+        found
     }
 
     fn place_of(&mut self, language: Option<&str>) -> u16 {
@@ -70,95 +163,168 @@ impl ForecastTable {
         classifier: &'t Classifier,
     ) -> impl Iterator<Item = (&'t TextGroup, u64, Option<usize>)> + 't {
         let first = |class| classifier.tiers(class).first().and_then(|tier| tier.first().copied());
-        self.groups.iter().map(move |(group, count)| (group, *count, first(group.class)))
+        self.groups.iter().map(move |(group, place)| (group, place.count, first(group.class)))
     }
 
-    /// The forecast. `units` tells how many units of a route's rate one endpoint of a group costs, or that it
-    /// gets nothing, `before` how many units wait on a route already.
-    pub fn forecast(
+    /// The groups as a plan has them. `units` tells how many units of a route's rate one endpoint of a group
+    /// costs, or that it gets nothing.
+    pub fn planned_groups(
         &self,
         classifier: &Classifier,
         units: impl Fn(usize, &TextGroup) -> Option<u64>,
-        before: impl Fn(usize) -> u64,
-    ) -> Forecast {
-        let mut routes: BTreeMap<usize, RouteForecast> = BTreeMap::new();
-        let (mut nowhere, mut unsaid) = (0, 0);
-        for (group, &count) in &self.groups {
-            match classifier.tiers(group.class).first() {
-                Some(tier) if units(tier[0], group).is_none() => unsaid += count,
-                Some(tier) => {
-                    share(classifier, tier, count, &|route| units(route, group).unwrap_or(1), &mut routes)
+    ) -> Vec<PlanGroup> {
+        let mut groups: Vec<(u32, PlanGroup)> = Vec::with_capacity(self.groups.len());
+        for (group, place) in &self.groups {
+            let tiers = classifier.tiers(group.class);
+            let first = tiers.iter().flatten().next().copied();
+            let is_shown = first.is_none_or(|first| units(first, group).is_some());
+            let of_route = |at: &usize| (*at, units(*at, group).unwrap_or(1));
+            let units = is_shown.then(|| tiers.iter().flatten().map(of_route).collect());
+            groups.push((place.at, PlanGroup { tiers, units }));
+        }
+        groups.sort_unstable_by_key(|(at, _)| *at);
+        groups.into_iter().map(|(_, group)| group).collect()
+    }
+
+    /// The plan, with the groups that [`ForecastTable::planned_groups`] gave.
+    pub fn into_plan(self, groups: Vec<PlanGroup>) -> AlertPlan {
+        let mut plan = AlertPlan { groups, ..self.plan };
+        for place in 0..plan.devices.len() {
+            let device = plan.devices[place];
+            let why_not = plan.group(&device).why_not();
+            for at in device.people.0..device.people.0 + device.people.1 {
+                let person = plan.behind[at as usize] as usize;
+                match why_not {
+                    None => plan.people[person].is_planned = true,
+                    Some(reason) => _ = plan.people[person].reason.get_or_insert(reason),
                 }
-                None => nowhere += count,
             }
         }
-        let mut excluded: BTreeMap<String, u64> =
-            self.excluded.iter().map(|(words, n)| ((*words).to_owned(), *n)).collect();
-        for (reason, count) in [(Reason::NoRoute, nowhere), (Reason::NotRendered, unsaid)] {
-            if count > 0 {
-                excluded.insert(reason.words().to_owned(), count);
-            }
-        }
-        for (&i, forecast) in &mut routes {
-            let route = &classifier.routes()[i];
-            forecast.cost = route.cost * forecast.units as i64;
-            if route.rate > 0.0 {
-                forecast.seconds = (forecast.units + before(i)) as f64 / route.rate;
-            }
-        }
-        Forecast {
-            endpoints: self.endpoints,
-            recipients: 0,
-            languages: BTreeMap::new(),
-            similar: Vec::new(),
-            channels: self
-                .channels
-                .iter()
-                .map(|(channel, n)| (channels::name(*channel).to_owned(), *n))
-                .collect(),
-            excluded,
-            missing_values: BTreeMap::new(),
-            seconds: routes.values().map(|route| route.seconds).fold(0.0, f64::max),
-            cost: routes.values().map(|route| route.cost).sum(),
-            routes: routes
-                .into_iter()
-                .map(|(i, forecast)| (classifier.routes()[i].name.clone(), forecast))
-                .collect(),
-            problems: Vec::new(),
-            devices: Vec::new(),
-        }
+        plan
     }
 }
 
-/// Equals share by what they can carry: by rate where all have one, else by weight.
-fn share(
-    classifier: &Classifier,
-    tier: &[usize],
-    count: u64,
-    units: &impl Fn(usize) -> u64,
-    routes: &mut BTreeMap<usize, RouteForecast>,
-) {
-    let limited = tier.iter().all(|&i| classifier.routes()[i].rate > 0.0);
-    let strength = |i: usize| {
-        let route = &classifier.routes()[i];
-        if limited { route.rate } else { f64::from(route.weight.max(1)) }
-    };
-    let total: f64 = tier.iter().map(|&i| strength(i)).sum();
-    let mut left = count;
-    for (place, &i) in tier.iter().enumerate() {
-        let last = place + 1 == tier.len();
-        let part = if last { left } else { ((count as f64 * strength(i) / total).round() as u64).min(left) };
-        left -= part;
-        let forecast = routes.entry(i).or_default();
-        forecast.endpoints += part;
-        forecast.units += part * units(i);
+/// What would come of a plan under these conditions.
+pub fn forecast(plan: &AlertPlan, rules: &CourseRules<'_>) -> Forecast {
+    let course = play(plan, rules, &mut Expected);
+    let routes = by_route(&course, rules.conditions);
+    let mut excluded: BTreeMap<String, u64> =
+        plan.excluded.iter().map(|(words, (_, count))| ((*words).to_owned(), *count)).collect();
+    let mut endpoints = 0;
+    for device in &plan.devices {
+        endpoints += 1;
+        if let Some(reason) = plan.group(device).why_not() {
+            *excluded.entry(reason.words().to_owned()).or_default() += 1;
+        }
     }
+    Forecast {
+        endpoints,
+        recipients: 0,
+        languages: BTreeMap::new(),
+        similar: Vec::new(),
+        channels: plan
+            .channels
+            .iter()
+            .map(|(channel, count)| (channels::name(*channel).to_owned(), *count))
+            .collect(),
+        excluded,
+        missing_values: BTreeMap::new(),
+        seconds: routes.values().map(|route| route.seconds).fold(0.0, f64::max),
+        cost: routes.values().map(|route| route.cost).sum(),
+        course: course_forecast(plan, rules, &course, &routes),
+        routes,
+        problems: Vec::new(),
+        devices: Vec::new(),
+    }
+}
+
+fn by_route(course: &Course, conditions: &Conditions) -> BTreeMap<String, RouteForecast> {
+    let one = |(place, load): (&usize, &super::course::RouteLoad)| {
+        let route = &conditions.classifier.routes()[*place];
+        let forecast = RouteForecast {
+            endpoints: load.devices,
+            units: load.units,
+            devices: load.devices,
+            parts: load.units,
+            seconds: rounded(load.last_s),
+            cost: route.cost * load.units as i64,
+            limit: conditions.limit(*place).rate,
+        };
+        (route.name.clone(), forecast)
+    };
+    course.routes.iter().map(one).collect()
+}
+
+fn course_forecast(
+    plan: &AlertPlan,
+    rules: &CourseRules<'_>,
+    course: &Course,
+    routes: &BTreeMap<String, RouteForecast>,
+) -> CourseForecast {
+    let people = plan.planned_people();
+    let times = PeopleTimes::new(course.handed_over.iter().copied(), people);
+    let [p50, p95, p99] = PARTS.map(|part| times.at_part(part).map(rounded));
+    CourseForecast {
+        people,
+        left_out: left_out(plan),
+        parts: routes.values().map(|route| route.parts).sum(),
+        p50,
+        p95,
+        p99,
+        curve: times.curve(CURVE_POINTS_MAX),
+        assumptions: assumptions(plan, rules, course),
+        reach: reach(plan, rules),
+    }
+}
+
+/// Who is left out, by the code of the reason: people without any other device, and devices.
+fn left_out(plan: &AlertPlan) -> BTreeMap<String, LeftOut> {
+    let mut left_out: BTreeMap<String, LeftOut> = BTreeMap::new();
+    for (reason, count) in plan.excluded.values() {
+        left_out.entry(code(*reason)).or_default().devices += count;
+    }
+    for device in &plan.devices {
+        if let Some(reason) = plan.group(device).why_not() {
+            left_out.entry(code(reason)).or_default().devices += 1;
+        }
+    }
+    for person in plan.people.iter().filter(|person| !person.is_planned) {
+        if let Some(reason) = person.reason {
+            left_out.entry(code(reason)).or_default().people += 1;
+        }
+    }
+    left_out
+}
+
+/// The stable code of a reason.
+pub fn code(reason: Reason) -> String {
+    serde_json::to_value(reason).ok().and_then(|code| Some(code.as_str()?.to_owned())).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{alert, entry, request, route};
+    use std::sync::Arc;
+
+    fn of_person(id: &str, one: RosterEntry) -> RosterEntry {
+        let persons = vec![records::Person { recipient: id.into(), name: String::new(), step: 0 }];
+        RosterEntry { persons, ..one }
+    }
+
+    fn forecast_of(
+        classifier: Arc<Classifier>,
+        block: &RosterBlock,
+        alert: &Alert,
+        units: impl Fn(usize, &TextGroup) -> Option<u64>,
+    ) -> Forecast {
+        let mut table = ForecastTable::default();
+        table.take(block, &classifier, alert);
+        let groups = table.planned_groups(&classifier, units);
+        let plan = table.into_plan(groups);
+        let conditions = Conditions::idle(classifier);
+        forecast(&plan, &CourseRules::new(&conditions, records::Lane::Routine, 600))
+    }
 
     #[test]
     fn equals_share_by_rate_and_the_slowest_tells_the_time() {
@@ -167,53 +333,62 @@ mod tests {
             route("fast", channels::SMS, |r| (r.rate, r.cost) = (30.0, 2)),
             route("mail", channels::MAIL, |_| {}),
         ]);
-        let mut entries: Vec<_> = (0..400).map(|i| entry(channels::SMS, &format!("+46{i}"))).collect();
-        entries.push(entry(channels::MAIL, "a@b.se"));
-        entries
-            .push(records::RosterEntry { excluded: Some(Reason::OptedOut), ..entry(channels::SMS, "+47") });
-        let mut tableau = ForecastTable::default();
-        tableau.take(
-            &RosterBlock { entries, ..RosterBlock::default() },
-            &classifier,
-            &alert(1, request("x")),
-        );
-        let forecast = tableau.forecast(&classifier, |_, _| Some(2), |_| 0);
-        assert_eq!(
-            forecast.routes["slow"],
-            RouteForecast { endpoints: 100, units: 200, seconds: 20.0, cost: 400 }
-        );
-        assert_eq!(forecast.routes["fast"].endpoints, 300);
-        assert_eq!(forecast.routes["mail"].endpoints, 1);
-        assert_eq!((forecast.endpoints, forecast.seconds, forecast.cost), (401, 20.0, 1600));
-        assert_eq!(forecast.excluded.values().sum::<u64>(), 1);
+        let mut entries: Vec<_> =
+            (0..400).map(|i| of_person(&format!("p{i}"), entry(channels::SMS, &format!("+46{i}")))).collect();
+        entries.push(of_person("p0", entry(channels::MAIL, "a@b.se")));
+        let stopped = RosterEntry { excluded: Some(Reason::OptedOut), ..entry(channels::SMS, "+47") };
+        entries.extend([of_person("p1", stopped.clone()), of_person("gone", stopped)]);
+        let block = RosterBlock { entries, ..RosterBlock::default() };
+        let forecast = forecast_of(Arc::new(classifier), &block, &alert(1, request("x")), |_, _| Some(2));
+        let slow = &forecast.routes["slow"];
+        assert!((99..=101).contains(&slow.devices), "{slow:?}");
+        assert_eq!((slow.parts, slow.cost, slow.limit), (slow.devices * 2, slow.devices as i64 * 4, 10.0));
+        assert!((slow.seconds / 20.0 - 1.0).abs() < 0.03, "{slow:?}");
+        assert_eq!(forecast.routes["mail"].devices, 1);
+        assert_eq!((forecast.endpoints, forecast.cost, forecast.course.parts), (401, 1600, 802));
+        let course = &forecast.course;
+        assert_eq!(course.people, 400);
+        assert_eq!(course.left_out["opted_out"], LeftOut { people: 1, devices: 2 });
+        assert!((course.p50.unwrap() / 10.0 - 1.0).abs() < 0.05, "{course:?}");
     }
 
     #[test]
     fn devices_with_a_profile_are_counted_with_the_parts_of_their_own_text() {
-        let classifier = Classifier::new(vec![route("sms", channels::SMS, |r| r.cost = 10)]);
+        let classifier = Arc::new(Classifier::new(vec![route("sms", channels::SMS, |r| r.cost = 10)]));
         let profile = |length| DeviceProfile { length: Some(length), ..DeviceProfile::default() };
         let profiles = [(1, 20), (2, 1)]
             .map(|(place, length)| records::PlacedProfile { place, profile: profile(length) })
             .into();
-        let entries = (0..4).map(|i| entry(channels::SMS, &format!("+46{i}"))).collect();
-        let mut table = ForecastTable::default();
+        let entries: Vec<_> =
+            (0..4).map(|i| of_person(&i.to_string(), entry(channels::SMS, &format!("+46{i}")))).collect();
         let block = RosterBlock { entries, profiles, ..RosterBlock::default() };
-        table.take(&block, &classifier, &alert(1, request("x")));
         let units = |_, group: &TextGroup| match group.profile.and_then(|profile| profile.length) {
             None => Some(3),
             Some(20) => Some(1),
             Some(_) => None,
         };
-        let forecast = table.forecast(&classifier, units, |_| 0);
-        assert_eq!(
-            (forecast.routes["sms"].endpoints, forecast.routes["sms"].units, forecast.cost),
-            (3, 7, 70)
-        );
+        let forecast = forecast_of(classifier.clone(), &block, &alert(1, request("x")), units);
+        let sms = &forecast.routes["sms"];
+        assert_eq!((sms.devices, sms.parts, forecast.cost), (3, 7, 70));
         assert_eq!(
             forecast.excluded[Reason::NotRendered.words()],
             1,
             "no text that anybody would understand"
         );
+        assert_eq!(forecast.course.left_out["not_rendered"], LeftOut { people: 1, devices: 1 });
+        let mut table = ForecastTable::default();
+        table.take(&block, &classifier, &alert(1, request("x")));
         assert_eq!(table.groups(&classifier).map(|(_, count, _)| count).collect::<Vec<_>>(), [2, 1, 1]);
+    }
+
+    #[test]
+    fn without_confirmations_so_far_the_reach_is_an_interval() {
+        let classifier = Arc::new(Classifier::new(vec![route("sms", channels::SMS, |r| r.rate = 10.0)]));
+        let entries = (0..10).map(|i| of_person(&i.to_string(), entry(channels::SMS, &format!("+46{i}"))));
+        let block = RosterBlock { entries: entries.collect(), ..RosterBlock::default() };
+        let forecast = forecast_of(classifier, &block, &alert(1, request("x")), |_, _| Some(1));
+        assert_eq!((forecast.course.reach.low, forecast.course.reach.high), (0, 10));
+        let codes: Vec<&str> = forecast.course.assumptions.iter().map(|one| one.code.as_ref()).collect();
+        assert_eq!(codes, ["route_limit", "no_confirmations"]);
     }
 }

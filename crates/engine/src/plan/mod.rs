@@ -1,13 +1,34 @@
-//! Plan: which routes, in what order, how much at once, who comes after whom. Pure: lists in, lists out.
+//! Plan: which routes, in what order, how much at once, who comes after whom; and what would come of it. Pure:
+//! lists in, lists out.
 
 mod accepting_routes;
+mod alert_plan;
+mod assumptions;
+mod causes;
 mod chains;
 mod classify;
+mod conditions;
+mod course;
 mod cut;
+mod fact;
 mod forecast;
+mod people_times;
+mod reach;
+mod replay;
+mod route_days;
+mod verdict;
 
 pub use accepting_routes::{AcceptingRoutes, NoRouteAccepts};
+pub use alert_plan::AlertPlan;
+pub use causes::{Causes, causes};
 pub use chains::{Chains, DeviceState, Move};
 pub use classify::{Classifier, NOWHERE, RouteCriteria, Tiers};
+pub use conditions::{Conditions, RouteNow, WaitingUnits};
+pub use course::CourseRules;
 pub use cut::{Cut, ahead_units_max};
-pub use forecast::{ForecastTable, TextGroup};
+pub use fact::{FactTable, RouteFact};
+pub use forecast::{ForecastTable, TextGroup, forecast};
+pub use people_times::rounded;
+pub use replay::{Replay, Replayed, ReplayedRoute, replay};
+pub use route_days::{Downtime, RouteDays};
+pub use verdict::{RaisedLimit, Target, Verdict, Without, verdict};

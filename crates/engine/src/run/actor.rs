@@ -8,6 +8,7 @@ use super::context::Context;
 use super::dispatcher::Dispatcher;
 use super::event_publisher::EventPublisher;
 use super::folding::{SqlFold, StateChange};
+use super::forecasting::Forecasting;
 use super::help_cases::HelpCases;
 use super::intake::{IntakeReader, IntakeTargets, StreamOpened};
 use super::message_query::{self, MessageQueries, Steering};
@@ -53,6 +54,7 @@ pub struct EngineActor {
     pub status_events: StatusEvents,
     pub publisher: EventPublisher,
     pub help_cases: HelpCases,
+    pub forecasting: Forecasting,
     pub solving: Solving,
     pub control: AlertControl,
     pub approvals: AlertApprovals,
@@ -124,6 +126,7 @@ impl EngineActor {
             status_events: StatusEvents::new(),
             publisher: EventPublisher::new(&parts)?,
             help_cases: HelpCases::default(),
+            forecasting: Forecasting::default(),
             solving: Solving::default(),
             control: AlertControl::new(&parts)?,
             approvals: AlertApprovals::default(),
@@ -254,8 +257,12 @@ impl EngineActor {
         if !self.context.is_shared() {
             self.dispatcher.read_health();
         }
-        if self.timers.are_due(now) {
+        let is_due = self.timers.are_due(now);
+        if is_due {
             self.run_timers(now);
+        }
+        if is_due || self.context.is_stopping() {
+            self.forecasting.run(&self.dispatcher.routes, &self.alerts, &self.context, now);
         }
         self.dispatcher.dispatch(&mut self.alerts, &self.outcomes, &self.context, now);
         self.status_events.publish_touched(&mut self.alerts);
@@ -316,6 +323,7 @@ impl EngineActor {
     /// An alert became final. That is written when its deliveries are.
     fn ended(&mut self, change: StateChange) {
         self.publisher.note_end(change.no);
+        self.forecasting.ended(change.no, change.state, &self.alerts, &self.context);
         self.sql_fold.add_change(change);
     }
 
@@ -324,6 +332,7 @@ impl EngineActor {
         for no in timers::evictable(&self.alerts, self.context.parts.settings.linger_s, now) {
             self.alerts.remove(no, now);
             self.dispatcher.forget(no);
+            self.forecasting.forget(no);
             self.publisher.forget(no);
             self.control.clear(no, &self.context);
         }

@@ -1,5 +1,6 @@
 //! Commands of the engine's actor.
 
+use super::forecasting::ForecastingCommand;
 use super::message_query::MessageLook;
 use crate::api::{EngineError, Event, Keywords, MessageClientSettings, Report, Steer};
 use crate::approval::{ApprovalDecision, ApprovalPolicy};
@@ -73,6 +74,8 @@ pub enum ActorCommand {
     CancelMessages { account: String, wanted: MessageFilter, reply: Reply<u64> },
     /// Replace a message: a record of intake.
     ReplaceMessage { account: String, id: MessageId, change: Box<records::Intake>, reply: Reply<Steered> },
+    /// What forecasts ask of it.
+    Forecasting(ForecastingCommand),
     /// How things stand.
     Health { reply: oneshot::Sender<Health> },
     /// Fold and end.

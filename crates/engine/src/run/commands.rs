@@ -4,6 +4,7 @@ use super::actor::EngineActor;
 use super::approvals::WaitingStep;
 use super::command::{ActorCommand, Health, Look, Reply, Solved};
 use super::event_publisher::report;
+use super::forecasting;
 use super::sharing::{LeaderRequest, decode_request, request_of};
 use super::solving::{SolveTargets, Solving};
 use super::steering::steer_unsolved;
@@ -79,6 +80,7 @@ impl EngineActor {
             | ActorCommand::CancelMessages { .. } => {
                 self.queries.obey(command, &self.intake, &mut self.alerts, &self.context);
             }
+            ActorCommand::Forecasting(command) => forecasting::obey(self, command),
             ActorCommand::Health { reply } => _ = reply.send(health(self)),
             ActorCommand::Stop { reply } => self.context.stopping = Some(reply),
         }
@@ -98,13 +100,18 @@ impl EngineActor {
         classifier: &Arc<Classifier>,
         result: Result<(Box<LiveAlert>, u64), EngineError>,
     ) {
-        let routes = &self.dispatcher.routes;
-        let waiters = self.solving.ended(no, &routes.classifier, &self.context);
+        let of_now = self.dispatcher.routes.classifier.clone();
+        let waiters = self.solving.ended(no, &of_now, &self.context);
         match result {
             Ok((live, _people)) => {
+                let is_forecast = !live.alert.origin.is_internal();
                 self.alerts.insert(*live);
-                if !Arc::ptr_eq(classifier, &routes.classifier) {
-                    self.alerts.reclassify(no, &routes.classifier);
+                if is_forecast {
+                    let conditions = self.dispatcher.conditions(Some(no), &self.alerts, &self.context);
+                    self.forecasting.solved(no, conditions, &self.alerts);
+                }
+                if !Arc::ptr_eq(classifier, &of_now) {
+                    self.alerts.reclassify(no, &of_now);
                 }
                 let solved = self.alerts.solved(no, self.context.now());
                 for waiter in waiters {

@@ -1,7 +1,8 @@
 //! Forecast of each kind of device: the text of an alert that dispatch would render for it, and its parts.
 
-use crate::api::{DeviceForecast, Parts};
+use crate::api::Parts;
 use crate::dispatch::Wording;
+use crate::forecast::DeviceForecast;
 use crate::plan::{Classifier, ForecastTable, TextGroup};
 use records::{Body, ChannelNumber, DeviceProfile, Route};
 use std::collections::BTreeMap;

@@ -247,7 +247,7 @@ impl Dispatcher {
     }
 
     /// Units one endpoint of an alert costs on a route, the same when it is counted in and out.
-    fn estimate(&mut self, no: AlertNo, place: usize, alerts: &Alerts, parts: &Parts) -> u64 {
+    pub fn estimate(&mut self, no: AlertNo, place: usize, alerts: &Alerts, parts: &Parts) -> u64 {
         let route = &self.routes.classifier.routes()[place];
         if route.rate <= 0.0 {
             return 1;

@@ -329,6 +329,7 @@ impl EngineActor {
                     dispatcher.release(no, endpoint, route, alerts, &context.parts);
                 }
                 Effect::Missed(endpoint) => {
+                    self.forecasting.note_missed(no, endpoint, at, alerts);
                     alerts.move_chain(no, endpoint, at, false, |route| dispatcher.routes.has_receipts(route));
                 }
                 Effect::Absent(endpoint) => {
@@ -336,6 +337,7 @@ impl EngineActor {
                     alerts.move_chain(no, endpoint, at, false, |route| dispatcher.routes.has_receipts(route));
                 }
                 Effect::Reached(endpoint) => {
+                    self.forecasting.note_reached(no, endpoint, at, alerts);
                     alerts.move_chain(no, endpoint, at, true, |route| dispatcher.routes.has_receipts(route));
                 }
                 Effect::Answered(endpoint) => {

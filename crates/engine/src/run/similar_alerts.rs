@@ -5,7 +5,8 @@
 //! a million costs no more memory than one of a thousand.
 
 use super::actor::store_error;
-use crate::api::{EngineError, Parts, SimilarAlert};
+use crate::api::{EngineError, Parts};
+use crate::forecast::SimilarAlert;
 use crate::inbound_text::folded;
 use records::{
     Alert, AlertNo, AlertRequest, ChannelTexts, EndpointNo, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry,

@@ -6,6 +6,8 @@ use super::alerts::Alerts;
 use super::command::{ActorCommand, Reply, Solved};
 use super::context::Context;
 use super::event_publisher::EventPublisher;
+use super::forecasting::ForecastingCommand;
+use super::forecasts::plan_of;
 use super::opt_outs::same_number;
 use super::told_before::{Settling, ToldBefore};
 use crate::api::{EngineError, OptOutRules, Parts, Problem, Steer};
@@ -190,9 +192,20 @@ impl Solving {
             let epoch = context.epoch();
             tokio::task::spawn_blocking(move || {
                 let no = alert.no;
-                let result = solve(&parts, &classifier, *alert, &told, &Handle::current());
-                if let Some(commands) = commands.upgrade() {
-                    let _ = commands.blocking_send(ActorCommand::Solved { no, epoch, classifier, result });
+                let forecast = (!alert.origin.is_internal()).then(|| alert.clone());
+                let (result, roster) = match solve(&parts, &classifier, *alert, &told, &Handle::current()) {
+                    Ok((live, roster)) => (Ok((live, roster.people())), Some(roster)),
+                    Err(error) => (Err(error), None),
+                };
+                let Some(commands) = commands.upgrade() else { return };
+                let by = classifier.clone();
+                let _ = commands.blocking_send(ActorCommand::Solved { no, epoch, classifier: by, result });
+                // It is sent meanwhile: its forecast is of the conditions in which it was solved.
+                if let Some((alert, roster)) = forecast.zip(roster) {
+                    let wording = parts.texts.of(&alert);
+                    let plan = Box::new(plan_of(&parts, &classifier, &alert, &wording, roster));
+                    let planned = ForecastingCommand::Planned { no, plan };
+                    let _ = commands.blocking_send(ActorCommand::Forecasting(planned));
                 }
             });
         }
@@ -280,13 +293,13 @@ fn solve(
     alert: Alert,
     told: &ToldBefore,
     runtime: &Handle,
-) -> Result<(Box<LiveAlert>, u64), EngineError> {
+) -> Result<(Box<LiveAlert>, Roster), EngineError> {
     let wording = parts.texts.of(&alert);
     let now = (parts.clock)();
     let roster = roster(parts, &parts.settings.keywords.opt_out, &alert, told, &wording, now, runtime)?;
     let demand = demand(parts, &alert, roster.people(), runtime)?;
     store_roster(parts, classifier, alert, (wording, demand), &roster, now, runtime)
-        .map(|live| (Box::new(live), roster.people()))
+        .map(|live| (Box::new(live), roster))
 }
 
 /// Who is in it. Also what a forecast looks at.

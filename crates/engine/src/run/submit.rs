@@ -4,11 +4,12 @@ use super::actor::store_error;
 use super::device_forecast::DeviceForecasts;
 use super::similar_alerts::{PeopleSample, similar_alerts};
 use super::told_before::ToldBefore;
-use super::{ActorCommand, Engine, named_areas, solving, text_checks};
-use crate::api::{Draft, EngineError, Forecast, KeywordAction, Keywords, Problem, Submitted};
+use super::{ActorCommand, Engine, Forecasts, forecasts, named_areas, solving, text_checks};
+use crate::api::{Draft, EngineError, KeywordAction, Keywords, Problem, Submitted};
 use crate::dispatch::Wording;
+use crate::forecast::Forecast;
 use crate::inbound_text::{is_phrase, is_stop_word};
-use crate::plan::{Classifier, ForecastTable, TextGroup};
+use crate::plan::{Conditions, CourseRules, ForecastTable, forecast};
 use crate::record::MissingValues;
 use crate::solve::audience::{To, parsed};
 use records::{
@@ -96,50 +97,36 @@ impl Engine {
         self.fill_named_areas(account, &mut request).await?;
         let check = RequestCheck { engine: self, origin: &Origin::Api };
         let (wording, named) = check.check(account, &request, now).await?;
-        let health = self.health().await?;
-        let parts = self.inner.parts.clone();
-        let routes = self.inner.routes.load_full();
-        let alert = draft_alert(account, request, now);
-        let runtime = Handle::current();
-        let keywords = self.inner.keywords.load_full();
+        let conditions = Forecasts::of(self).look(None).await?.conditions;
+        let (parts, keywords) = (self.inner.parts.clone(), self.inner.keywords.load_full());
+        let (alert, runtime) = (draft_alert(account, request, now), Handle::current());
         let work = move || -> Result<Forecast, EngineError> {
-            let told = ToldBefore::default();
-            let rules = &keywords.opt_out;
-            let roster = solving::roster(&parts, rules, &alert, &told, &wording, now, &runtime)?;
-            let classifier = Classifier::new(routes.to_vec());
-            let mut tableau = ForecastTable::default();
-            let mut missing = MissingValues::default();
-            let mut sample = PeopleSample::default();
+            let (told, rules) = (ToldBefore::default(), &keywords.opt_out);
+            let mut roster = solving::roster(&parts, rules, &alert, &told, &wording, now, &runtime)?;
+            let classifier = conditions.classifier.clone();
+            let mut table = ForecastTable::new(roster.take_unverified());
+            let (mut missing, mut sample) = (MissingValues::default(), PeopleSample::default());
             for block in roster.blocks() {
-                tableau.take(&block, &classifier, &alert);
+                table.take(&block, &classifier, &alert);
                 block.entries.iter().for_each(|entry| missing.take(entry, &wording));
                 sample.take(&block);
             }
-            let texts = DeviceForecasts { parts: &parts, wording: &wording, table: &tableau };
-            let units = |route: usize, group: &TextGroup| texts.units(&classifier.routes()[route], group);
-            let mut forecast = tableau.forecast(&classifier, units, |_| 0);
-            forecast.devices = texts.devices(&classifier);
-            forecast.recipients = roster.people();
-            forecast.languages = roster.people_by_language();
-            forecast.similar = similar_alerts(&parts, &alert, &sample, &runtime)?;
-            forecast.missing_values = missing.counts().clone();
-            let problems = text_checks::missing_values(&alert.request, &wording, missing.counts());
-            forecast.problems.extend(problems);
-            Ok(forecast)
+            let texts = DeviceForecasts { parts: &parts, wording: &wording, table: &table };
+            let devices = texts.devices(&classifier);
+            let plan = forecasts::into_plan(&parts, &classifier, &wording, table);
+            let (lane, timeout_s) = (alert.request.priority.into(), parts.settings.receipt_timeout_s);
+            let mut made = forecast(&plan, &CourseRules::new(&conditions, lane, timeout_s));
+            made.devices = devices;
+            made.recipients = roster.people();
+            made.languages = roster.people_by_language();
+            made.similar = similar_alerts(&parts, &alert, &sample, &runtime)?;
+            made.missing_values = missing.counts().clone();
+            made.problems.extend(text_checks::missing_values(&alert.request, &wording, missing.counts()));
+            made.problems.extend(named);
+            made.problems.extend(routes_down(&made, &conditions));
+            Ok(made)
         };
-        let mut forecast = tokio::task::spawn_blocking(work)
-            .await
-            .map_err(|error| EngineError::Internal(error.to_string()))??;
-        forecast.problems.extend(named);
-        forecast.problems.extend(health.routes.iter().filter_map(|(route, health)| {
-            let down =
-                forecast.routes.contains_key(&route.name) && !health.as_ref().is_some_and(|health| health.up);
-            down.then(|| Problem {
-                field: "routes".into(),
-                reason: format!("route {} is down now", route.name),
-            })
-        }));
-        Ok(forecast)
+        tokio::task::spawn_blocking(work).await.map_err(|error| EngineError::Internal(error.to_string()))?
     }
 
     /// Everything that can be refused of a request before anybody is looked up, without submitting it: for a
@@ -373,6 +360,12 @@ fn check_times(request: &AlertRequest, now: Timestamp, problems: &mut Vec<Proble
                 .push(problem(&format!("audience[{i}].expires"), "is in the past: nothing would be sent"));
         }
     }
+}
+
+fn routes_down(forecast: &Forecast, conditions: &Conditions) -> Vec<Problem> {
+    let routes = conditions.classifier.routes().iter().zip(&conditions.routes);
+    let down = routes.filter(|(route, now)| forecast.routes.contains_key(&route.name) && !now.up);
+    down.map(|(route, _)| problem("routes", &format!("route {} is down now", route.name))).collect()
 }
 
 fn nobody(excluded: &[(String, u64)]) -> Problem {

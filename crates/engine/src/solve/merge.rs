@@ -8,7 +8,7 @@ use records::{
     ChannelNumber, DeviceProfile, EndpointNo, Person, PlacedProfile, QuietHours, QuietSpan,
     ROSTER_BLOCK_ENDPOINTS, Reason, RosterBlock, RosterEntry, Timestamp,
 };
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::collections::BTreeMap;
 use std::hash::Hasher;
 
@@ -29,6 +29,8 @@ pub struct Roster {
     profiles: BTreeMap<u32, DeviceProfile>,
     /// Values of the others behind an address, by its endpoint: their places in `values`.
     others: FxHashMap<u32, Vec<u32>>,
+    /// Endpoints of devices that nobody verified.
+    unverified: FxHashSet<u32>,
     people: u64,
     /// How many of them read which language.
     readers: FxHashMap<String, u64>,
@@ -105,6 +107,16 @@ impl Roster {
     /// How many persons read which language, by its tag in lower case.
     pub fn people_by_language(&self) -> BTreeMap<String, u64> {
         self.readers.iter().map(|(language, people)| (language.clone(), *people)).collect()
+    }
+
+    /// Nobody has verified that an endpoint is its person's.
+    pub fn note_unverified(&mut self, endpoint: EndpointNo) {
+        self.unverified.insert(endpoint.0);
+    }
+
+    /// The endpoints of devices that nobody verified; they are forgotten with this.
+    pub fn take_unverified(&mut self) -> FxHashSet<u32> {
+        std::mem::take(&mut self.unverified)
     }
 
     /// Notes one more person, and the language that they read.

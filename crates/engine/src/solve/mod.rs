@@ -169,7 +169,7 @@ impl<'a> Solver<'a> {
                 continue;
             }
             let values = self.wording.values_for(device.channel, language, recipient);
-            self.roster.add(FoundEndpoint {
+            let endpoint = self.roster.add(FoundEndpoint {
                 channel: Some(device.channel),
                 address: &device.address,
                 recipient: &recipient.id,
@@ -183,6 +183,9 @@ impl<'a> Solver<'a> {
                 profile: device.profile,
                 excluded: None,
             });
+            if !device.verified {
+                self.roster.note_unverified(endpoint);
+            }
             step = step.saturating_add(1);
         }
         if !any {

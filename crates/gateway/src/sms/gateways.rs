@@ -59,6 +59,10 @@ impl Gateway for SmsGateway {
         by_keys(keys).prefixes(keys)
     }
 
+    fn window(&self, keys: &AnySection) -> u32 {
+        by_keys(keys).window(keys)
+    }
+
     fn settings(
         &self,
         common: &RouteKeys,

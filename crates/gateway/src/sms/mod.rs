@@ -77,6 +77,10 @@ impl ChannelGateway for SmppGateway {
     const CHANNEL: ChannelNumber = channels::SMS;
     const ADDRESS: Option<&'static str> = Some("smsc.example:2775");
 
+    fn window(keys: &SmsKeys) -> u32 {
+        keys.window
+    }
+
     fn settings(common: &RouteKeys, keys: &SmsKeys, around: &Surroundings) -> Result<SmsRoute, RouteProblem> {
         keys.http_alone().map_or_else(|| Ok(keys.route(common, around)), Err)
     }

@@ -3,12 +3,13 @@
 //! `POST`, `GET /api/v1/alerts` · `POST /api/v1/alerts:forecast`, `/api/v1/alerts:check` · `GET`, `POST
 //! /api/v1/alerts/{id}` and its verbs · `…/{id}/deliveries` · `…/{id}/report` · `…/{id}/events` ·
 //! `…/{id}/observers` · `POST /api/v1/answers`. A body is read by [`body`], [`texts`] and [`xml`], shown by
-//! [`view`], followed by [`events`], and looked at by [`warnings`].
+//! [`view`], followed by [`events`], looked at by [`warnings`], and compared with its forecast by [`forecasts`].
 
 pub(crate) mod body;
 mod check;
 mod event_position;
 pub(crate) mod events;
+mod forecasts;
 #[cfg(test)]
 mod tests;
 pub(crate) mod texts;
@@ -85,6 +86,9 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/v1/alerts:forecast", post(forecast))
         .route("/api/v1/alerts:check", post(check::check))
         .route("/api/v1/alerts/{id}", get(show).post(steer))
+        .route("/api/v1/alerts/{id}/forecast", get(forecasts::kept))
+        .route("/api/v1/alerts/{id}/verdict", get(forecasts::verdict))
+        .route("/api/v1/drills:replay", post(forecasts::replay))
         .route("/api/v1/alerts/{id}/deliveries", get(deliveries))
         .route("/api/v1/alerts/{id}/report", get(report))
         .route("/api/v1/alerts/{id}/events", get(events::events))

@@ -129,6 +129,7 @@ const WITHOUT: &[(&str, &str, &str)] = &[
     ("GET", "/cgi-bin/sendsms", "a platform's message, which is on record itself"),
     ("POST", "/cgi-bin/sendsms", "a platform's message, which is on record itself"),
     ("POST", "/api/v1/alerts:forecast", "nothing is stored or sent"),
+    ("POST", "/api/v1/drills:replay", "nothing is stored or sent"),
     ("POST", "/api/v1/session", OF_USERS),
     ("DELETE", "/api/v1/session", "nobody is kept signed in, whatever happens to the trail"),
     ("POST", "/api/v1/session:second", OF_USERS),

@@ -40,6 +40,7 @@ const OWN: &[(&str, &str, &str)] = &[
     ("POST", "/api/v1/alerts", "submit_alert"),
     ("POST", "/api/v1/alerts:forecast", "forecast_alert"),
     ("POST", "/api/v1/alerts:check", "check_alert"),
+    ("POST", "/api/v1/drills:replay", "replay_alert"),
     ("GET", "/api/v1/alerts/{id}/events", "follow_alert"),
     ("POST", "/api/v1/cap", "submit_cap"),
     ("POST", "/api/v1/reload", "reload_config"),

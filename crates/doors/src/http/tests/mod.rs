@@ -356,6 +356,7 @@ pub(crate) fn route(name: &str, mode: Mode) -> Route {
         priority: 0,
         validity_s: 0,
         receipts: true,
+        window: 0,
         shares: None,
     }
 }

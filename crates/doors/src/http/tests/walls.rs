@@ -84,6 +84,7 @@ fn case_of(row: &Operation) -> Case {
         ("POST", "alerts:forecast") => case(Nothing, 200, alert),
         // Its evidence is not made: with the alert the caller comes as far as that.
         ("GET", "alerts/{id}/evidence" | "alerts/{id}/evidence/export") => case(Alert, 409, nothing),
+        ("POST", "drills:replay") => case(Alert, 200, |id, _| Sent::Json(json!({"alert": id}))),
         ("GET", path) if path.starts_with("alerts/{id}") => case(Alert, 200, nothing),
         // Nothing is paused: with the alert the caller comes as far as that.
         ("POST", "alerts/{id}:resume") => case(Alert, 409, nothing),

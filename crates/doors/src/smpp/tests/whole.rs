@@ -33,6 +33,7 @@ fn route() -> Route {
         cost: 0,
         priority: 0,
         validity_s: 3_600,
+        window: 0,
         shares: None,
         receipts: true,
     }

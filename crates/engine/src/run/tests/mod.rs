@@ -8,6 +8,7 @@ mod carrier_words;
 mod devices;
 mod drills;
 mod erasure;
+mod forecasts;
 mod message_clients;
 mod messages;
 mod own_page;
