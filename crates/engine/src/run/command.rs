@@ -1,6 +1,8 @@
 //! Commands of the engine's actor.
 
 use super::message_query::MessageLook;
+use super::route_activity::RoutePoint;
+use super::route_states::RouteStatus;
 use crate::api::{EngineError, Event, Keywords, MessageClientSettings, Report, Steer};
 use crate::approval::{ApprovalDecision, ApprovalPolicy};
 use crate::messages::{MessageFilter, Steered};
@@ -73,6 +75,10 @@ pub enum ActorCommand {
     CancelMessages { account: String, wanted: MessageFilter, reply: Reply<u64> },
     /// Replace a message: a record of intake.
     ReplaceMessage { account: String, id: MessageId, change: Box<records::Intake>, reply: Reply<Steered> },
+    /// How does each route stand?
+    RouteStates { reply: oneshot::Sender<Vec<RouteStatus>> },
+    /// What did a route do lately?
+    RouteHistory { name: String, reply: oneshot::Sender<Option<Vec<RoutePoint>>> },
     /// How things stand.
     Health { reply: oneshot::Sender<Health> },
     /// Fold and end.

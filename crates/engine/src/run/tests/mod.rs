@@ -13,6 +13,7 @@ mod own_page;
 mod people;
 mod presence;
 mod replay;
+mod routes;
 mod services;
 mod several;
 mod steering;
