@@ -77,6 +77,9 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
   campanile forecast --audience group:staff --text \"Leave the building\"
   campanile forecast --audience all --text \"Test\" --channel sms --format json")]
     Forecast(Box<Forecast>),
+    /// Routes to carriers: list, show, hold, release, test
+    #[command(subcommand)]
+    Route(super::routes::RouteCommand),
     /// Words of people that are perhaps a STOP: list, confirm, dismiss
     #[command(subcommand)]
     Stops(super::stops::StopsCommand),

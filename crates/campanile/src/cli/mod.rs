@@ -21,6 +21,7 @@ mod people;
 mod privacy;
 mod profiles;
 mod report;
+mod routes;
 mod sse;
 mod stops;
 mod table;
@@ -131,6 +132,7 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
             AlertCommand::Report(report) => Box::pin(alerts::report(report)),
         }),
         CliCommand::Forecast(forecast) => client::block_on(Box::pin(alerts::forecast(forecast))),
+        CliCommand::Route(command) => client::block_on(routes::work(command)),
         CliCommand::Stops(command) => client::block_on(stops::work(command)),
         CliCommand::Token(token) => client::block_on(match token {
             Token::Create(create) => match create.data.clone() {
