@@ -49,6 +49,7 @@ mod privacy;
 mod pushes;
 mod rate;
 mod relay;
+mod routes;
 mod scim;
 mod secrets;
 mod service_manager;
