@@ -29,6 +29,7 @@ impl LiveSettings {
                 outbound: Arc::new(ArcSwap::from_pointee(setup.callbacks.outbound.clone())),
                 sign_in: Arc::new(ArcSwap::from_pointee(sign_in(setup))),
                 directories: Arc::new(ArcSwap::from_pointee(setup.sources.directories())),
+                routes: Arc::new(ArcSwap::from_pointee(setup.routes_shown())),
             },
             clients: Arc::new(clients),
             parts_estimator,

@@ -115,6 +115,7 @@ impl RunningServer {
             changes.push(format!("route {name} removed"));
         }
         self.live.parts_estimator.replace(&setup.routes);
+        self.live.policies.routes.store(Arc::new(setup.routes_shown()));
         let routes = setup.routes.iter().map(|configured| configured.route.clone()).collect();
         self.engine.change_routes(routes).await.map_err(|error| error.to_string())?;
         for configured in driven {

@@ -226,6 +226,8 @@ mod tests {
                 route,
                 settings: gateway::AnyRoute::new(sms),
                 simulator: Some(Simulator::default()),
+                address: None,
+                lines: std::collections::BTreeMap::new(),
             }],
             sources: crate::setup::SourceSetup::default(),
             defaults: channels::Defaults::default(),

@@ -2,7 +2,7 @@
 
 use crate::directory::LdapDirectory;
 use crate::evidence_keeper::TimestampAuthority;
-use doors::http::{CapSender, Directories, DirectorySource, HttpConfig};
+use doors::http::{CapSender, Directories, DirectorySource, HttpConfig, RouteInConfig};
 use doors::kannel::PlatformSettings;
 use doors::smpp::{SmppClient, SmppConfig};
 use doors::smtp::SmtpConfig;
@@ -10,6 +10,7 @@ use doors::topic::TopicsConfig;
 use engine::MessageClientSettings;
 use gateway::AnyRoute;
 use records::Route;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -55,6 +56,11 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// The routes, as operators see them.
+    pub(crate) fn routes_shown(&self) -> Vec<RouteInConfig> {
+        self.routes.iter().map(ConfiguredRoute::shown).collect()
+    }
+
     /// The keys in which a new setup differs that only a restart applies.
     pub fn needs_restart(&self, new: &Setup) -> Vec<&'static str> {
         let http = |setup: &Setup| {
@@ -244,7 +250,7 @@ pub struct Retention {
 }
 
 /// One `[[route]]`.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub struct ConfiguredRoute {
     /// What the engine knows of it.
     pub route: Route,
@@ -252,6 +258,31 @@ pub struct ConfiguredRoute {
     pub settings: AnyRoute,
     /// A listener of the simulator in this process takes the place of its address.
     pub simulator: Option<Simulator>,
+    /// `host:port` of the far end, as operators are shown it.
+    pub address: Option<String>,
+    /// Lines of the configuration in which its keys stand.
+    pub lines: BTreeMap<String, usize>,
+}
+
+/// A route whose lines moved is the same.
+impl PartialEq for ConfiguredRoute {
+    fn eq(&self, other: &ConfiguredRoute) -> bool {
+        (&self.route, &self.settings, &self.simulator) == (&other.route, &other.settings, &other.simulator)
+    }
+}
+
+impl ConfiguredRoute {
+    /// As operators see it: without secrets.
+    pub fn shown(&self) -> RouteInConfig {
+        let gateway = gateway::registry::of(self.route.channel);
+        RouteInConfig {
+            name: self.route.name.clone(),
+            protocol: gateway.map(|gateway| gateway.protocol(&self.settings)),
+            address: self.address.clone(),
+            sessions: gateway.and_then(|gateway| gateway.sessions(&self.settings)),
+            lines: self.lines.clone(),
+        }
+    }
 }
 
 /// The simulator behind a route.

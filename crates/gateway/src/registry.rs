@@ -151,6 +151,12 @@ pub trait Gateway: Send + Sync {
     /// Everything that is wrong with a route's settings; empty if it can be started.
     fn problems(&self, route: &AnyRoute) -> Vec<RouteProblem>;
 
+    /// The protocol that a route with these settings speaks.
+    fn protocol(&self, route: &AnyRoute) -> &'static str;
+
+    /// Sessions that it keeps while there is work; nothing: it has none that are counted.
+    fn sessions(&self, route: &AnyRoute) -> Option<u32>;
+
     /// Starts a route. It connects to `simulator` in place of its own address, if there is one.
     ///
     /// # Errors
@@ -256,6 +262,15 @@ impl<G: ChannelGateway> Gateway for G {
             Some(settings) => settings.problems(),
             None => vec![other_channel::<G>()],
         }
+    }
+
+    fn protocol(&self, route: &AnyRoute) -> &'static str {
+        let own = route.get::<SettingsOf<G>>().and_then(RouteSettings::protocol);
+        own.unwrap_or_else(|| channels::name(G::CHANNEL))
+    }
+
+    fn sessions(&self, route: &AnyRoute) -> Option<u32> {
+        route.get::<SettingsOf<G>>().and_then(RouteSettings::sessions)
     }
 
     fn start(

@@ -35,6 +35,16 @@ pub trait RouteSettings: Clone + Debug + PartialEq + Send + Sync + 'static {
     /// Units that may be without a durable outcome: sessions x window.
     fn slots(&self) -> u32;
 
+    /// The protocol that it speaks, where its channel has a name for it of its own.
+    fn protocol(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Sessions that it keeps while there is work; nothing: it has none that are counted.
+    fn sessions(&self) -> Option<u32> {
+        None
+    }
+
     /// It connects when there is work, and counts as up until that fails.
     fn rests(&self) -> bool {
         false

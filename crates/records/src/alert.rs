@@ -84,6 +84,11 @@ pub enum Origin {
     Schedule,
     /// The server itself, to tell approvers and administrators; in no list.
     Notice,
+    /// A test of a route or of a device; in no list, and answered by nobody.
+    Test {
+        /// By this route alone; nothing: as an alert would go.
+        route: Option<String>,
+    },
 }
 
 impl Origin {
@@ -99,12 +104,13 @@ impl Origin {
             Origin::Device => "device",
             Origin::Schedule => "schedule",
             Origin::Notice => "notice",
+            Origin::Test { .. } => "test",
         }
     }
 
     /// Nobody submits it: the server made it, of its own accord or for a platform. Lists leave it out.
     pub fn is_internal(&self) -> bool {
-        matches!(self, Origin::Standing { .. } | Origin::Reply | Origin::Notice)
+        matches!(self, Origin::Standing { .. } | Origin::Reply | Origin::Notice | Origin::Test { .. })
     }
 }
 

@@ -72,7 +72,7 @@ pub use roster::{
     Person, PlacedProfile, QuietSpan, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry, RosterMessage,
     RosterSheet,
 };
-pub use route::{Lane, NodeHealth, Route, RouteHealth};
+pub use route::{Lane, NodeHealth, Route, RouteHealth, RouteHold};
 pub use segment::{Body, Content, Entry, SEGMENT_OCTETS_MAX, SEGMENT_SECONDS_MAX, Segment};
 pub use service_call::{SERVICE_CALLS, ServiceCall};
 pub use share::{RateAsk, RateAsks, RateGrant, RateGrants};
@@ -80,8 +80,8 @@ pub use text_topic::{TEXT_TOPIC_OCTETS_MAX, TEXT_TOPICS, text_topic_of_bus, text
 pub use time::Timestamp;
 pub use topics::{
     ACCEPTED, ASKS, CONTROL, Control, ControlState, INBOUND, INTAKE, NOTICES, OUTCOMES, RATES_ASKED,
-    RATES_GRANTED, ROUTES, TOLD_TAIL, answers_topic, callbacks_topic, client_topic, decode_accepted,
-    encode_accepted, health_key, health_of, segment_topic,
+    RATES_GRANTED, ROUTE_HOLDS, ROUTES, TOLD_TAIL, answers_topic, callbacks_topic, client_topic,
+    decode_accepted, encode_accepted, health_key, health_of, segment_topic,
 };
 pub use trouble::{ServerTrouble, TroubleTracker};
 pub use user::UserRole;

@@ -99,8 +99,33 @@ impl RouteHealth {
     }
 }
 
-/// The same of one of several processes, keyed by [`crate::health_key`]. It counts for `lasts_ms` after it
-/// was heard: who hears it measures by their own clock, from when `beat` was news to them.
+/// Somebody has stopped the use of a route, on the retained topic [`crate::ROUTE_HOLDS`]: nothing is given to
+/// it, in whatever process, until somebody releases it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteHold {
+    /// Since when.
+    pub since: Timestamp,
+    /// The id of the token or session it was done by.
+    pub token: String,
+    /// Who, in words for people.
+    pub by: String,
+    /// Why, in their words.
+    pub reason: String,
+}
+
+impl RouteHold {
+    /// As stored on the retained topic.
+    pub fn encode(&self) -> Vec<u8> {
+        crate::to_bytes(self)
+    }
+    /// Reads what [`RouteHold::encode`] wrote.
+    pub fn decode(bytes: &[u8]) -> Result<Self, crate::DecodeError> {
+        crate::from_bytes("hold of a route", bytes)
+    }
+}
+
+/// The health of a route at one of several processes, keyed by [`crate::health_key`]. It counts for `lasts_ms`
+/// after it was heard: who hears it measures by their own clock, from when `beat` was news to them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeHealth {
     /// Another at each telling: told again, though nothing changed, at least three times in `lasts_ms`.

@@ -17,6 +17,8 @@ pub const CONTROL: &str = "control";
 /// Retained: key is the route's name, value a [`crate::RouteHealth`]; where several processes serve a route,
 /// key is its [`health_key`] and value a [`crate::NodeHealth`].
 pub const ROUTES: &str = "routes";
+/// Retained: key is the route's name, value a [`crate::RouteHold`]. A route without one may be used.
+pub const ROUTE_HOLDS: &str = "route-holds";
 /// Numbers of alerts that doors have stored, for the leader, in decimal behind the form's octet. A hint: the
 /// store is asked too.
 pub const ACCEPTED: &str = "accepted";

@@ -50,6 +50,7 @@ mod privacy;
 mod pushes;
 mod rate;
 mod relay;
+mod routes;
 mod scim;
 mod secrets;
 mod service_manager;

@@ -81,6 +81,9 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     /// Drills: replay a past alert in simulated time
     #[command(subcommand)]
     Drill(super::drills::DrillCommand),
+    /// Routes to carriers: list, show, hold, release, test
+    #[command(subcommand)]
+    Route(super::routes::RouteCommand),
     /// Words of people that are perhaps a STOP: list, confirm, dismiss
     #[command(subcommand)]
     Stops(super::stops::StopsCommand),

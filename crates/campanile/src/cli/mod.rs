@@ -24,6 +24,7 @@ mod people;
 mod privacy;
 mod profiles;
 mod report;
+mod routes;
 mod sse;
 mod stops;
 mod table;
@@ -135,6 +136,7 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
         }),
         CliCommand::Forecast(forecast) => client::block_on(Box::pin(alerts::forecast(forecast))),
         CliCommand::Drill(command) => client::block_on(drills::work(command)),
+        CliCommand::Route(command) => client::block_on(routes::work(command)),
         CliCommand::Stops(command) => client::block_on(stops::work(command)),
         CliCommand::Token(token) => client::block_on(match token {
             Token::Create(create) => match create.data.clone() {

@@ -2,7 +2,11 @@
 
 use gateway::route_keys::RouteKeys;
 use gateway::{AnyRoute, Gateway, Surroundings, registry};
-use settings::{AnySection, Node, Outline, Problems, Schema, Section, Table, ValueFormat, Variant};
+use settings::{
+    AnySection, Node, NodeValue, Outline, Place, Problems, Schema, Section, Table, TableEntry, ValueFormat,
+    Variant,
+};
+use std::collections::BTreeMap;
 
 /// One `[[route]]`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -11,6 +15,18 @@ pub struct Route {
     pub common: RouteKeys,
     /// Keys of its channel; nothing where the channel is missing or wrong.
     pub own: Option<AnySection>,
+    /// Lines of the file in which its keys stand.
+    pub lines: BTreeMap<String, usize>,
+}
+
+/// The lines of a table's keys that the file has; the environment has others.
+fn lines(node: &Node) -> BTreeMap<String, usize> {
+    let NodeValue::Table(entries) = &node.kind else { return BTreeMap::new() };
+    let line = |(key, entry): (&String, &TableEntry)| match entry.place {
+        Place::File { line, .. } => Some((key.clone(), line)),
+        Place::Environment(_) | Place::Nowhere => None,
+    };
+    entries.iter().filter_map(line).collect()
 }
 
 /// Whether a route of this channel has the key.
@@ -50,7 +66,7 @@ impl ValueFormat for Route {
         table.refuse_unknown(&known, problems);
         let common = RouteKeys::read_keys(&table, problems);
         let Some(gateway) = common.channel.and_then(registry::of) else {
-            return Some(Route { common, own: None });
+            return Some(Route { common, own: None, lines: lines(node) });
         };
         for key in table.keys().filter(|key| known.contains(key) && !has(gateway, key)) {
             table.refuse(
@@ -60,7 +76,7 @@ impl ValueFormat for Route {
             );
         }
         let own = gateway.keys().read_keys(&table, problems);
-        Some(Route { common, own: Some(own) })
+        Some(Route { common, own: Some(own), lines: lines(node) })
     }
 
     fn write(_route: &Route) -> Option<String> {

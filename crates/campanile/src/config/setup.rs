@@ -208,10 +208,13 @@ fn way(route: &Route, around: &Surroundings) -> Option<Result<ConfiguredRoute, S
     let (record, settings) = (route.record()?, route.settings(around)?);
     let simulator = route.common.sim.then(Simulator::default);
     let refused = |problem| format!("route {}: {problem}", record.name);
+    let address = route.common.address.clone().filter(|_| !route.common.sim);
     Some(settings.map_err(refused).map(|settings| ConfiguredRoute {
         route: record.clone(),
         settings,
         simulator,
+        address,
+        lines: route.lines.clone(),
     }))
 }
 

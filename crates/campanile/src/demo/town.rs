@@ -172,7 +172,8 @@ fn way(
         window: 0,
         shares: None,
     };
-    ConfiguredRoute { route, settings, simulator: Some(Simulator { habits: Some(town.habits()) }) }
+    let simulator = Some(Simulator { habits: Some(town.habits()) });
+    ConfiguredRoute { route, settings, simulator, address: None, lines: BTreeMap::new() }
 }
 
 /// The alert, as a client would send it.

@@ -6,6 +6,7 @@ use crate::http::answer_page::links::AnswerLinks;
 use crate::http::audit::AuditState;
 use crate::http::auth::AuthState;
 use crate::http::cap::CapState;
+use crate::http::carriers::TestLimits;
 use crate::http::directories::DirectoryState;
 use crate::http::operations::OperationsState;
 use crate::http::problem::HttpResult;
@@ -115,6 +116,8 @@ impl App {
                 reload: deps.reload,
                 metrics: deps.metrics,
                 forget_elsewhere: deps.forget_elsewhere,
+                routes: deps.policies.routes,
+                test_limits: TestLimits::default(),
                 callback_secrets: deps.secrets.callbacks,
                 evidence_key: deps.secrets.evidence,
                 stopping,

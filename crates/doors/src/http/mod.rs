@@ -5,7 +5,8 @@
 //! [`callbacks`], [`recipients`], [`groups`], [`accounts`], [`tokens`], [`users`], [`session`], [`oidc`],
 //! [`approvals`], [`cap`], [`attachments`], [`drafts`], [`templates`], [`areas`], [`schedules`], [`audit`],
 //! [`operations`], [`pages`], [`openapi`], [`imports`], [`directories`], [`scim`], [`help_cases`],
-//! [`profiles`], [`evidence`](mod@evidence). Every request passes the [`server`], the [`router`], the guard
+//! [`profiles`], [`evidence`](mod@evidence), [`carriers`] (the operators' routes). Every request passes the
+//! [`server`], the [`router`], the guard
 //! ([`auth`], by the table in [`routes`]) and the [`forward`]ing to the leader; it is read by [`request`],
 //! and handed to the engine or the store. All its problems are reported at once, field by field
 //! ([`problem`]).
@@ -23,6 +24,7 @@ mod auth;
 mod authors;
 mod callbacks;
 mod cap;
+mod carriers;
 mod directories;
 mod drafts;
 mod evidence;
@@ -65,6 +67,7 @@ pub use answer_page::links::{AnswerLinks, LINK_KEY_OCTETS};
 pub(crate) use auth::hash as token_hash;
 pub use auth::{AdminOnRecord, AdminRecord, AdminToken, ensure_admin_token, mint_token};
 pub use callbacks::CallbackTarget;
+pub use carriers::RouteInConfig;
 pub use directories::{DIRECTORY_ATTRIBUTE, Directories, DirectoryRow, DirectorySettings, DirectorySource};
 pub use forward::Forwarding;
 pub use openapi::openapi_document;
@@ -236,6 +239,8 @@ pub struct ReloadedPolicies {
     pub sign_in: Arc<ArcSwap<SignInPolicy>>,
     /// Directories that people are imported from.
     pub directories: Arc<ArcSwap<Directories>>,
+    /// What the configuration says of routes, for people.
+    pub routes: Arc<ArcSwap<Vec<RouteInConfig>>>,
 }
 
 /// The ledger as the API shows it.

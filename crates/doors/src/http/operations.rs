@@ -4,9 +4,11 @@
 
 use crate::http::app::App;
 use crate::http::auth::Caller;
+use crate::http::carriers::{RouteInConfig, TestLimits};
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::time_text::rfc3339;
 use crate::http::{CallbackSecrets, Reload};
+use arc_swap::ArcSwap;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -32,6 +34,10 @@ pub(crate) struct OperationsState {
     pub metrics: Option<PrometheusHandle>,
     /// Forgets a person in what neither engine nor store keeps.
     pub forget_elsewhere: Option<engine::ForgetElsewhere>,
+    /// What the configuration says of routes.
+    pub routes: Arc<ArcSwap<Vec<RouteInConfig>>>,
+    /// Tests that were sent lately.
+    pub test_limits: TestLimits,
     /// The secrets that sign callbacks, by account.
     pub callback_secrets: CallbackSecrets,
     /// Verifies evidence of alerts.

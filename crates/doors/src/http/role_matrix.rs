@@ -52,9 +52,9 @@ pub(crate) enum RequiredRole {
     ChangeMoney,
     /// Tariffs looked at.
     SeePrices,
-    /// Who is connected to the system.
+    /// Who is connected to the system: routes, Diameter peers.
     SeeSystem,
-    /// The system changed: reload, tariffs, Diameter peers.
+    /// The system changed: reload, routes held and tested, tariffs, Diameter peers.
     ChangeSystem,
     /// Users created, changed, invited; their sessions ended.
     Users,
@@ -139,8 +139,8 @@ pub(crate) const MATRIX: [MatrixRow; 22] = [
     row(RequiredRole::SeeMoney,     ([ALL,  OWN,  OWN,  NONE], [OWN,  OWN,  OWN,  NONE]), [OWN,  NONE, OWN,  NONE, NONE, ALL,  NONE], "read charging accounts, records, credit sessions").within(OWN),
     row(RequiredRole::ChangeMoney,  ([ALL,  NONE, NONE, NONE], [NONE, NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, ALL,  NONE], "open, top up, block, limit charging accounts; end credit sessions").within(NONE),
     row(RequiredRole::SeePrices,    ([ALL,  ALL,  ALL,  NONE], [ALL,  ALL,  ALL,  NONE]), [ALL,  ALL,  ALL,  ALL,  NONE, ALL,  ALL],  "read tariffs"),
-    row(RequiredRole::SeeSystem,    ([ALL,  ALL,  ALL,  NONE], [NONE, NONE, NONE, NONE]), [ALL,  NONE, ALL,  NONE, NONE, NONE, ALL],  "read Diameter peers").within(NONE),
-    row(RequiredRole::ChangeSystem, ([ALL,  NONE, NONE, NONE], [NONE, NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, ALL],  "reload the config, change tariffs and Diameter peers").within(NONE),
+    row(RequiredRole::SeeSystem,    ([ALL,  ALL,  ALL,  NONE], [NONE, NONE, NONE, NONE]), [ALL,  NONE, ALL,  NONE, NONE, NONE, ALL],  "read routes and Diameter peers").within(NONE),
+    row(RequiredRole::ChangeSystem, ([ALL,  NONE, NONE, NONE], [NONE, NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, ALL],  "reload the config, hold, release and test routes, change tariffs and Diameter peers").within(NONE),
     row(RequiredRole::Users,        ([OWN,  NONE, NONE, NONE], [OWN,  NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, OWN],  "create, change, invite users, also by SCIM; end their sessions"),
     row(RequiredRole::SignedIn,     ([NONE, NONE, NONE, NONE], [NONE, NONE, NONE, NONE]), [OWN,  OWN,  OWN,  OWN,  OWN,  OWN,  OWN],  "change one's own password, second factors, passkeys, sessions"),
 ];

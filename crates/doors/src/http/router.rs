@@ -7,9 +7,7 @@ use crate::http::request::fields;
 use crate::http::request::rest_of_body::read_away;
 use crate::http::routes::ROWS;
 use crate::http::{
-    accounts, alerts, answer_page, approvals, areas, attachments, audit, auth, callbacks, cap, directories,
-    drafts, evidence, forward, group_requests, groups, help_cases, imports, oidc, openapi, operations, pages,
-    person_page, profiles, recipients, schedules, scim, session, stops, templates, tokens, users,
+    accounts, alerts, answer_page, approvals, areas, attachments, audit, auth, callbacks, cap, carriers, directories, drafts, evidence, forward, group_requests, groups, help_cases, imports, oidc, openapi, operations, pages, person_page, profiles, recipients, schedules, scim, session, stops, templates, tokens, users,
 };
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
@@ -35,6 +33,7 @@ pub(crate) fn router(app: App) -> Router {
         .merge(audit::routes())
         .merge(callbacks::routes())
         .merge(cap::routes())
+        .merge(carriers::routes())
         .merge(recipients::routes())
         .merge(groups::routes())
         .merge(group_requests::routes())

@@ -103,8 +103,11 @@ impl Operation {
         Operation { is_dangerous: true, ..self }
     }
 
-    /// Whether it concerns alerts, so that a session names its space.
+    /// Whether it concerns alerts, so that a session names its space. A test is one, to a single device.
     pub(crate) fn concerns_alerts(&self) -> bool {
+        if self.method == "POST" && self.path.ends_with(":test") {
+            return true;
+        }
         let noun = self.path.strip_prefix("/api/v1/").and_then(|rest| rest.split(['/', ':']).next());
         noun.is_some_and(|noun| OF_ALERTS.contains(&noun))
     }
@@ -155,6 +158,7 @@ const OF_ALERTS: &[&str] = &[
     "reviews",
     "schedules",
     "templates",
+    "tests",
 ];
 
 /// What SCIM does: its media type and its errors are its own, so it is no row of the table.
@@ -194,6 +198,7 @@ pub(crate) const ROWS: &[Operation] = &[
     make(("PUT", "/api/v1/recipients/{id}"), RequiredRole::Directory, "add or replace a recipient", &[], Takes::Json("RecipientBody"), 200, Gives::Json("Recipient")).also(&[(201, Gives::Json("Recipient"))]).versions(Versions::ShowsAndChecks),
     make(("PATCH", "/api/v1/recipients/{id}"), RequiredRole::Directory, "change a recipient by a JSON merge patch", &[], Takes::Patch("RecipientBody"), 200, Gives::Json("Recipient")).versions(Versions::ShowsAndChecks),
     make(("DELETE", "/api/v1/recipients/{id}"), RequiredRole::Directory, "remove a recipient", &[], Takes::Nothing, 204, Gives::Nothing).versions(Versions::Checks),
+    make(("POST", "/api/v1/recipients/{id}/devices/{n}:test"), RequiredRole::Directory, "send one test message to a person's n-th device, by the way that an alert would take", &[], Takes::Json("NewDeviceTest"), 202, Gives::Json("TestSent")),
     make(("POST", "/api/v1/recipients/{id}:erase"), RequiredRole::Directory, "forget a person everywhere; stops of their addresses are remembered by keyed hashes", &[], Takes::Nothing, 200, Gives::Json("Erased")),
     make(("POST", "/api/v1/recipients/{id}:page-link"), RequiredRole::Directory, "a link to the person's own page, for 30 days", &[], Takes::Nothing, 200, Gives::Json("PageLink")).refuses(&[409]),
     make(("GET", "/api/v1/recipients/{id}/export"), RequiredRole::Directory, "all that is known of a person", &[], Takes::Nothing, 200, Gives::Json("PersonExport")),
@@ -310,6 +315,13 @@ pub(crate) const ROWS: &[Operation] = &[
     make(("GET", "/api/v1/diameter-peers"), RequiredRole::SeeSystem, "connected Diameter peers, and the rules of the API that admit peers", &[], Takes::Nothing, 200, Gives::Json("DiameterPeers")).refuses(&[404]),
     make(("POST", "/api/v1/diameter-peers"), RequiredRole::ChangeSystem, "admit peers of this name, realm and address", &[], Takes::Json("NewPeerRule"), 201, Gives::Json("PeerRule")).refuses(&[404, 409]).dangerous(),
     make(("DELETE", "/api/v1/diameter-peers/{id}"), RequiredRole::ChangeSystem, "remove such a rule; connected peers stay connected", &[], Takes::Nothing, 204, Gives::Nothing).refuses(&[409]).dangerous(),
+    make(("GET", "/api/v1/routes"), RequiredRole::SeeSystem, "how each route stands: state, sessions, rate, what waits, the latest error, what takes its place", PAGE, Takes::Nothing, 200, Gives::Page("CarrierRoute")),
+    make(("GET", "/api/v1/routes/{id}"), RequiredRole::SeeSystem, "one route by its name, with its last errors and what to do about them", &[], Takes::Nothing, 200, Gives::Json("CarrierRoute")),
+    make(("GET", "/api/v1/routes/{id}/history"), RequiredRole::SeeSystem, "what a route sent, what was refused and what waited in the last 15 minutes, a point each 10 seconds", &[], Takes::Nothing, 200, Gives::Json("RouteHistory")),
+    make(("POST", "/api/v1/routes/{id}:hold"), RequiredRole::ChangeSystem, "stop the use of a route until it is released: what was given to it takes another way or waits", &[], Takes::Json("NewRouteHold"), 200, Gives::Json("RouteHold")).refuses(&[409]),
+    make(("POST", "/api/v1/routes/{id}:release"), RequiredRole::ChangeSystem, "take the use of a route up again", &[], Takes::Nothing, 204, Gives::Nothing).refuses(&[409]),
+    make(("POST", "/api/v1/routes/{id}:test"), RequiredRole::ChangeSystem, "send one test message by exactly this route", &[], Takes::Json("NewRouteTest"), 202, Gives::Json("TestSent")).refuses(&[409]),
+    make(("GET", "/api/v1/tests/{id}"), RequiredRole::See, "how far a test message got", &[], Takes::Nothing, 200, Gives::Json("TestMessage")),
     make(("POST", "/api/v1/reload"), RequiredRole::ChangeSystem, "read the config again", &[], Takes::Nothing, 200, Gives::Json("Reloaded")).refuses(&[404, 422]),
     make(("GET", "/api/v1/session"), RequiredRole::Nothing, "the session of this browser, and the value that its writes bring in X-Campanile-CSRF", &[], Takes::Nothing, 200, Gives::Json("Session")).refuses(&[401, 500, 503]),
     make(("POST", "/api/v1/session"), RequiredRole::Nothing, "sign in with a password or a passkey; a session begins", &[], Takes::Json("SignIn"), 200, Gives::Json("Session")).refuses(&[401, 403, 404, 429, 500, 503, 507]),

@@ -21,13 +21,25 @@ const EARLIER_MAX: usize = 8;
 pub(crate) async fn check(app: &App, caller: &Caller, request: &AlertRequest) -> HttpResult<()> {
     match beyond(app, caller, request).await? {
         None => Ok(()),
-        Some(entry) => {
-            let detail = format!(
-                "the audience {entry:?} is not within your groups or areas ({}); an administrator can change them",
-                limits(caller)
-            );
-            Err(HttpProblem::new(ProblemKind::OutOfScope, detail))
-        }
+        Some(entry) => Err(out_of_scope(caller, &entry)),
+    }
+}
+
+fn out_of_scope(caller: &Caller, entry: &str) -> HttpProblem {
+    let detail = format!(
+        "the audience {entry:?} is not within your groups or areas ({}); an administrator can change them",
+        limits(caller)
+    );
+    HttpProblem::new(ProblemKind::OutOfScope, detail)
+}
+
+/// Refuses one entry of an audience that is beyond the user's limits.
+pub(crate) async fn check_entry(app: &App, caller: &Caller, entry: &str) -> HttpResult<()> {
+    let Some(user) = &caller.user else { return Ok(()) };
+    let entries = vec![entry.to_owned()];
+    match first_outside(app, (caller.account(), &user.scope), entries).await? {
+        None => Ok(()),
+        Some(entry) => Err(out_of_scope(caller, &entry)),
     }
 }
 
@@ -72,17 +84,21 @@ async fn beyond(app: &App, caller: &Caller, request: &AlertRequest) -> HttpResul
 }
 
 /// The first entry of an audience that is beyond a user's limits; nothing: none is.
-async fn outside(
+async fn outside(app: &App, user: (&str, &UserScope), request: &AlertRequest) -> HttpResult<Option<String>> {
+    let entries = request.audience.iter().map(|entry| entry.to.clone()).collect();
+    first_outside(app, user, entries).await
+}
+
+async fn first_outside(
     app: &App,
     (account, scope): (&str, &UserScope),
-    request: &AlertRequest,
+    mut waiting: Vec<String>,
 ) -> HttpResult<Option<String>> {
     if scope.groups.is_none() && scope.areas.is_none() {
         return Ok(None);
     }
     let groups = nested(app, account, scope.groups.as_deref().unwrap_or_default()).await?;
     let areas: BTreeSet<&str> = scope.areas.iter().flatten().map(String::as_str).collect();
-    let mut waiting: Vec<String> = request.audience.iter().map(|entry| entry.to.clone()).collect();
     let mut earlier = 0;
     while let Some(entry) = waiting.pop() {
         let is_within = match entry.split_once(':') {

@@ -99,7 +99,7 @@ impl OriginKind {
             Origin::Hook => OriginKind::Hook,
             Origin::Device => OriginKind::Device,
             Origin::Schedule => OriginKind::Schedule,
-            Origin::Standing { .. } | Origin::Reply | Origin::Notice => return None,
+            Origin::Standing { .. } | Origin::Reply | Origin::Notice | Origin::Test { .. } => return None,
         })
     }
 }
@@ -345,6 +345,7 @@ mod tests {
             ("a hook", for_origin(OriginKind::Hook), from(Origin::Hook), some, true),
             ("a notice to approvers", one(|_| {}), from(Origin::Notice), some, false),
             ("a reply", one(|_| {}), from(Origin::Reply), some, false),
+            ("a test of a device", one(|_| {}), from(Origin::Test { route: None }), some, false),
             ("messages of platforms", one(|_| {}), from(Origin::Standing { intake_from: 0 }), some, false),
             ("a correction", one(|_| {}), of(&[RECEIVED]), some, false),
             ("a correction and others", one(|_| {}), of(&[RECEIVED, "group:staff"]), some, true),

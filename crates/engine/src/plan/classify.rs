@@ -2,7 +2,7 @@
 //! dispatched alike, so that a slow route holds up nobody who could go another way.
 
 use super::accepting_routes::takes;
-use records::{ChannelNumber, Mode, RosterMessage, Route};
+use records::{ChannelNumber, Mode, Origin, RosterMessage, Route};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,22 +35,29 @@ pub struct RouteCriteria<'a> {
     pub account: &'a str,
     /// By this route alone.
     pub route: Option<&'a str>,
+    /// It is a test of that route, which is not limited to the route's senders and accounts.
+    pub is_test: bool,
     /// The slot of the long message that it is a part of: phones join parts that come by one carrier (TS
     /// 23.040, 9.2.3.24.1), so parts of one slot prefer the same of equal routes.
     pub slot: Option<u8>,
 }
 
 impl<'a> RouteCriteria<'a> {
-    /// One endpoint of an alert.
+    /// One endpoint of an alert. A test of a route goes by that one alone.
     pub fn of(alert: &'a records::Alert, channel: ChannelNumber, address: &'a str) -> RouteCriteria<'a> {
         let sender = alert.request.sender.as_deref().unwrap_or_default();
+        let route = match &alert.origin {
+            Origin::Test { route } => route.as_deref(),
+            _ => None,
+        };
         RouteCriteria {
             channel,
             mode: alert.request.mode,
             address,
             sender,
             account: &alert.account,
-            route: None,
+            route,
+            is_test: route.is_some(),
             slot: None,
         }
     }
@@ -99,6 +106,7 @@ struct CachedClass {
     sender: Box<str>,
     account: Box<str>,
     route: Option<Box<str>>,
+    is_test: bool,
     slot: Option<u8>,
     class: u16,
 }
@@ -108,6 +116,7 @@ impl CachedClass {
         self.channel == sought.channel
             && self.mode == sought.mode
             && self.slot == sought.slot
+            && self.is_test == sought.is_test
             && same(&self.beginning, sought.address)
             && same(&self.sender, sought.sender)
             && same(&self.account, sought.account)
@@ -160,10 +169,11 @@ impl Classifier {
             None => seen.classes.iter().position(|known| !known.is_empty()).unwrap_or(0) as u16,
         };
         if seen.answers.len() < REMEMBERED_MAX {
-            let RouteCriteria { channel, mode, address, sender, account, route, slot } = sought;
+            let RouteCriteria { channel, mode, address, sender, account, route, is_test, slot } = sought;
             let (beginning, sender, account) = (address.into(), sender.into(), account.into());
             let route = route.map(Into::into);
-            let answer = CachedClass { channel, mode, beginning, sender, account, route, slot, class };
+            let answer =
+                CachedClass { channel, mode, beginning, sender, account, route, is_test, slot, class };
             seen.answers.insert(key, answer);
         }
         class
@@ -200,11 +210,12 @@ impl Classifier {
 
 /// Lower priority number first, then the longer prefix, then the lower cost.
 fn tiers(routes: &[Route], sought: &RouteCriteria<'_>) -> Tiers {
-    let RouteCriteria { channel, mode, address, sender, account, route: named, slot } = *sought;
+    let RouteCriteria { channel, mode, address, sender, account, route: named, is_test, slot } = *sought;
     let mut fitting: Vec<((i32, usize, i64), usize)> = routes
         .iter()
         .enumerate()
-        .filter(|(_, route)| route.channel == channel && route.mode == mode && takes(route, sender, account))
+        .filter(|(_, route)| route.channel == channel && route.mode == mode)
+        .filter(|(_, route)| is_test || takes(route, sender, account))
         .filter(|(_, route)| named.is_none_or(|named| named == route.name))
         .filter_map(|(i, route)| {
             // Who names a route means it, whatever the beginning of the number.
@@ -265,6 +276,7 @@ mod tests {
             sender: "",
             account: "a",
             route: None,
+            is_test: false,
             slot: None,
         }
     }

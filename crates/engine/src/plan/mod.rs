@@ -17,6 +17,7 @@ mod reach;
 mod replay;
 mod route_days;
 mod verdict;
+mod substitutes;
 
 pub use accepting_routes::{AcceptingRoutes, NoRouteAccepts};
 pub use alert_plan::AlertPlan;
@@ -32,3 +33,4 @@ pub use people_times::rounded;
 pub use replay::{Replay, Replayed, ReplayedRoute, replay};
 pub use route_days::{Downtime, RouteDays};
 pub use verdict::{RaisedLimit, Target, Verdict, Without, verdict};
+pub use substitutes::{SubstituteRoute, substitutes};

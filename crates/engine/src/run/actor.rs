@@ -255,8 +255,9 @@ impl EngineActor {
     fn run_parts(&mut self) {
         let now = self.context.now();
         if !self.context.is_shared() {
-            self.dispatcher.read_health();
+            self.dispatcher.read_health(now);
         }
+        self.dispatcher.read_holds();
         let is_due = self.timers.are_due(now);
         if is_due {
             self.run_timers(now);
@@ -281,6 +282,7 @@ impl EngineActor {
 
     fn run_timers(&mut self, now: Timestamp) {
         self.outcomes.measure_lag(now);
+        self.dispatcher.measure_routes(&self.alerts, now);
         if let Some(sharing) = &mut self.sharing {
             sharing.read_health(&mut self.dispatcher, &self.context);
             sharing.find_unsolved(&self.context);

@@ -2,6 +2,8 @@
 
 use super::forecasting::ForecastingCommand;
 use super::message_query::MessageLook;
+use super::route_activity::RoutePoint;
+use super::route_states::RouteStatus;
 use crate::api::{EngineError, Event, Keywords, MessageClientSettings, Report, Steer};
 use crate::approval::{ApprovalDecision, ApprovalPolicy};
 use crate::messages::{MessageFilter, Steered};
@@ -76,6 +78,10 @@ pub enum ActorCommand {
     ReplaceMessage { account: String, id: MessageId, change: Box<records::Intake>, reply: Reply<Steered> },
     /// What forecasts ask of it.
     Forecasting(ForecastingCommand),
+    /// How does each route stand?
+    RouteStates { reply: oneshot::Sender<Vec<RouteStatus>> },
+    /// What did a route do lately?
+    RouteHistory { name: String, reply: oneshot::Sender<Option<Vec<RoutePoint>>> },
     /// How things stand.
     Health { reply: oneshot::Sender<Health> },
     /// Fold and end.

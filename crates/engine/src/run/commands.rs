@@ -5,6 +5,7 @@ use super::approvals::WaitingStep;
 use super::command::{ActorCommand, Health, Look, Reply, Solved};
 use super::event_publisher::report;
 use super::forecasting;
+use super::route_table::RouteEntry;
 use super::sharing::{LeaderRequest, decode_request, request_of};
 use super::solving::{SolveTargets, Solving};
 use super::steering::steer_unsolved;
@@ -12,7 +13,7 @@ use crate::api::{EngineError, Keywords, MessageClientSettings, Steer};
 use crate::approval::ApprovalPolicy;
 use crate::plan::Classifier;
 use crate::record::LiveAlert;
-use records::{Alert, AlertNo, Route, Timestamp};
+use records::{Alert, AlertNo, Route, RouteHealth, Timestamp};
 use std::sync::Arc;
 
 impl EngineActor {
@@ -81,6 +82,12 @@ impl EngineActor {
                 self.queries.obey(command, &self.intake, &mut self.alerts, &self.context);
             }
             ActorCommand::Forecasting(command) => forecasting::obey(self, command),
+            ActorCommand::RouteStates { reply } => {
+                let _ = reply.send(self.dispatcher.route_states(&self.alerts, self.context.now()));
+            }
+            ActorCommand::RouteHistory { name, reply } => {
+                let _ = reply.send(self.dispatcher.route_history(&name, self.context.now()));
+            }
             ActorCommand::Health { reply } => _ = reply.send(health(self)),
             ActorCommand::Stop { reply } => self.context.stopping = Some(reply),
         }
@@ -229,8 +236,13 @@ impl EngineActor {
 fn health(actor: &EngineActor) -> Health {
     let routes = &actor.dispatcher.routes;
     let routes = routes.classifier.routes().iter().zip(&routes.list);
+    // A route whose use was stopped cannot send, whatever its sessions are.
+    let health = |entry: &RouteEntry| {
+        let up = entry.can_send();
+        entry.health.as_ref().map(|health| RouteHealth { up, ..health.clone() })
+    };
     Health {
-        routes: routes.map(|(route, entry)| (route.clone(), entry.health.clone())).collect(),
+        routes: routes.map(|(route, entry)| (route.clone(), health(entry))).collect(),
         backlog: actor.outcomes.waiting(),
         intake: actor.intake.waiting(),
         alerts: actor.alerts.live.len(),

@@ -6,6 +6,7 @@ use super::alerts::Alerts;
 use super::context::Context;
 use super::fenced_append::{append_fenced, take_fencing_record};
 use super::outcome_reader::OutcomeReader;
+use super::route_holds::RouteHolds;
 use super::route_table::{QueuedSegment, RouteTable};
 use crate::api::{EngineError, Parts};
 use crate::dispatch::{Builder, ShortBuilder};
@@ -32,12 +33,16 @@ pub struct Dispatcher {
     pub routes: RouteTable,
     pub appends: FuturesUnordered<BoxFuture<'static, Appended>>,
     /// Units an endpoint of an alert costs on the route at a place.
-    estimates: FxHashMap<AlertNo, FxHashMap<usize, u64>>,
+    pub estimates: FxHashMap<AlertNo, FxHashMap<usize, u64>>,
     /// After a failed append.
     blocked_until: Option<Timestamp>,
     /// Gateways publish the health of routes here.
     pub health: Arc<dyn bus::Retained>,
     health_version: u64,
+    /// Routes whose use somebody stopped.
+    pub holds: RouteHolds,
+    /// What waits for each route was measured then.
+    pub measured: Option<Timestamp>,
 }
 
 /// A segment, as dispatch remembers it until its append has ended.
@@ -71,6 +76,8 @@ impl Dispatcher {
             blocked_until: None,
             health: parts.bus.retained(records::ROUTES).map_err(bus_error)?,
             health_version: u64::MAX,
+            holds: RouteHolds::open(&*parts.bus)?,
+            measured: None,
         })
     }
 
@@ -393,6 +400,8 @@ impl Dispatcher {
                     table.list[place].lanes = old.lanes;
                     table.list[place].given = old.given;
                     table.list[place].health = old.health;
+                    table.list[place].hold = old.hold;
+                    table.list[place].activity = old.activity;
                 }
                 None => gone.extend(old.lanes.into_iter().flat_map(|lane| lane.queue)),
             }
@@ -400,12 +409,13 @@ impl Dispatcher {
         self.routes = table;
         gone.iter().for_each(|queued| self.take_back(&queued.of, alerts, context.now()));
         self.health_version = u64::MAX;
+        self.holds.forget();
         self.estimates.clear();
         Ok(())
     }
 
     /// Reads the health that gateways published, if it changed.
-    pub fn read_health(&mut self) {
+    pub fn read_health(&mut self, now: Timestamp) {
         let version = self.health.version();
         if version == self.health_version {
             return;
@@ -413,8 +423,8 @@ impl Dispatcher {
         self.health_version = version;
         for (i, route) in self.routes.classifier.routes().iter().enumerate() {
             let published = self.health.value(&route.name);
-            self.routes.list[i].health =
-                published.and_then(|octets| records::RouteHealth::decode(&octets).ok());
+            let health = published.and_then(|octets| records::RouteHealth::decode(&octets).ok());
+            self.routes.list[i].set_health(health, now);
         }
     }
 
@@ -436,7 +446,8 @@ impl Dispatcher {
     /// A route as reports show it.
     pub fn view(&self, name: &str) -> Option<RouteView> {
         let place = self.routes.classifier.routes().iter().position(|route| route.name == name)?;
-        Some(RouteView::new(&self.routes.classifier.routes()[place], self.routes.list[place].health.as_ref()))
+        let (route, entry) = (&self.routes.classifier.routes()[place], &self.routes.list[place]);
+        Some(RouteView::new(route, entry.health.as_ref().filter(|_| entry.hold.is_none())))
     }
 
     /// Seconds until everything that is ready is with its carriers: units over the rates of the routes they

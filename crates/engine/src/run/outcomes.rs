@@ -100,6 +100,7 @@ impl EngineActor {
     fn take_attempt(&mut self, of: AttemptRef, route: &str, at: Timestamp, result: &AttemptResult) {
         let route_no = self.alerts.strings.route_no(route);
         self.fold(of.alert, |live, folding| folding.attempt(live, of, route_no, at, result));
+        self.dispatcher.note_attempt(route_no, at, result);
         match result {
             AttemptResult::Accepted { id, .. } => {
                 let from_network = FromNetwork { carrier_id: id, ..FromNetwork::default() };
@@ -151,12 +152,18 @@ impl EngineActor {
             return;
         };
         let CarrierReceipt { receipt, report, .. } = &of;
+        let mut confirmed = None;
         self.fold(alert, |live, folding| {
+            let before = live.cell(endpoint).map_or(0, |cell| cell.delivered);
             folding.receipt(live, endpoint, part, receipt.state, &receipt.text, receipt.at);
+            confirmed = live.cell(endpoint).filter(|cell| before == 0 && cell.delivered > 0).copied();
             if let Some(metas) = &mut live.metas {
                 metas.note_said(endpoint, report.state);
             }
         });
+        if let Some(cell) = confirmed {
+            self.dispatcher.note_confirmed(&cell, receipt.at);
+        }
         let submitted = self.alerts.live.get(&alert).and_then(|live| {
             let cell = live.cell(endpoint)?;
             moment(live.alert.created, cell.submitted)

@@ -3,10 +3,11 @@
 
 use super::actor::bus_error;
 use super::dispatcher::Appended;
+use super::route_activity::RouteActivity;
 use crate::api::{EngineError, Parts};
 use crate::plan::{Classifier, Tiers, ahead_units_max};
 use crate::record::StringTable;
-use records::{AttemptRef, Lane, RouteHealth, segment_topic};
+use records::{AttemptRef, Lane, RouteHealth, RouteHold, Timestamp, segment_topic};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -31,6 +32,10 @@ pub struct RouteEntry {
     pub lanes: [LaneState; 3],
     /// The health its gateway published last.
     pub health: Option<RouteHealth>,
+    /// Somebody stopped its use.
+    pub hold: Option<RouteHold>,
+    /// What it did lately.
+    pub activity: RouteActivity,
     /// Units given to it so far, over its weight: who has least goes next among equals.
     pub given: f64,
     /// The other routes of its carrier account: all have one rate together.
@@ -93,7 +98,8 @@ impl RouteTable {
             }
             let Ok(lanes) = <[LaneState; 3]>::try_from(lanes) else { continue };
             let (no, same_account) = (words.route_no(&route.name), same_account(&routes, route));
-            list.push(RouteEntry { no, lanes, health: None, given: 0.0, same_account });
+            let (health, hold, activity) = (None, None, RouteActivity::default());
+            list.push(RouteEntry { no, lanes, health, hold, activity, given: 0.0, same_account });
         }
         let mut places = vec![None; words.route_count()];
         for (place, entry) in list.iter().enumerate() {
@@ -143,7 +149,19 @@ impl RouteTable {
     }
 
     fn is_up(&self, i: usize) -> bool {
-        self.list[i].health.as_ref().is_some_and(|health| health.up)
+        self.list[i].can_send()
+    }
+
+    /// The routes that what is ready of a class waits for: those of the first tier that is up, or of the
+    /// first one while none is.
+    pub fn awaited(&self, class: u16) -> Vec<usize> {
+        let tiers = self.classifier.tiers(class);
+        let up = tiers.iter().find(|tier| tier.iter().any(|&i| self.is_up(i)));
+        match (up, tiers.first()) {
+            (Some(tier), _) => tier.iter().copied().filter(|&i| self.is_up(i)).collect(),
+            (None, Some(tier)) => tier.clone(),
+            (None, None) => Vec::new(),
+        }
     }
 
     fn room(&self, i: usize, lane: Lane) -> Option<u64> {
@@ -186,6 +204,26 @@ impl RouteTable {
             }
         }
         oldest
+    }
+}
+
+impl RouteEntry {
+    /// Whether something may be given to it.
+    pub fn can_send(&self) -> bool {
+        self.hold.is_none() && self.health.as_ref().is_some_and(|health| health.up)
+    }
+
+    /// Takes over the health that its gateway published; its trouble is one of the last errors.
+    pub fn set_health(&mut self, health: Option<RouteHealth>, now: Timestamp) {
+        // What was published before this process began was noted by another.
+        if let (Some(before), Some(after)) = (&self.health, &health)
+            && !after.note.is_empty()
+            && (before.note != after.note || before.up != after.up)
+        {
+            let code = if after.up { "trouble" } else { "down" };
+            self.activity.note_error(now, code, &after.note);
+        }
+        self.health = health;
     }
 }
 

@@ -194,8 +194,9 @@ impl Sharing {
     pub fn read_health(&mut self, dispatcher: &mut Dispatcher, context: &Context) {
         let now = Instant::now();
         self.nodes.read(&*dispatcher.health, now);
+        let clock = context.now();
         for (i, route) in dispatcher.routes.classifier.routes().iter().enumerate() {
-            dispatcher.routes.list[i].health = self.nodes.health(&route.name, now);
+            dispatcher.routes.list[i].set_health(self.nodes.health(&route.name, now), clock);
         }
         if now.duration_since(self.forgot_at) < FORGET_EVERY {
             return;

@@ -15,7 +15,7 @@
 //!   all.
 //! - Nothing is intended that cannot be written: no session can send, or the limit gives no credit yet. So a
 //!   server that is killed over and over while it starts leaves no more unknown with each time.
-//! - What may not be sent any more (paused, stopped, expired, route down) comes back as not tried, and its
+//! - What may not be sent any more (paused, stopped, expired, route down or held) comes back as not tried, and its
 //!   segment is acknowledged when all of that is durable.
 
 mod account_limit;
@@ -28,6 +28,7 @@ mod meter;
 mod outbox;
 mod outcome_appender;
 mod questions;
+mod route_hold;
 mod route_limit;
 mod segment_consumer;
 mod segment_topics;
@@ -60,6 +61,7 @@ use health::Health;
 use health_topic::HealthTopic;
 use meter::RouteMeter;
 use outcome_appender::OutcomeAppender;
+use route_hold::RouteHold;
 use segment_topics::SegmentTopics;
 use send_queue::{Intended, PassedOver, SendQueue, Settled};
 
@@ -111,6 +113,7 @@ pub struct RouteDispatcher<C: ChannelEncoder> {
 struct DispatcherState<P> {
     queue: SendQueue<P>,
     health: Health,
+    hold: RouteHold,
     earlier: RouteProgress,
     control_seen: u64,
     phase: DispatchPhase,
@@ -133,8 +136,15 @@ impl<P> DispatcherState<P> {
     fn may_intend(&self, now: Instant) -> bool {
         self.phase == DispatchPhase::Open
             && self.health.can_send()
+            && self.hold.since().is_none()
             && now >= self.begins
             && !self.without_share
+    }
+
+    /// When what is here goes back: an operator stopped the use of the route, or it is down for so long.
+    fn gives_back_at(&self, down_after: Duration) -> Option<Instant> {
+        let down = self.health.down_since().map(|since| since + down_after);
+        self.hold.since().into_iter().chain(down).min()
     }
 
     /// Nothing can be sent from here for now.
@@ -197,6 +207,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         let state = DispatcherState {
             queue: SendQueue::new(&route, node, slots),
             health: Health::new(rate, rests, context.now(), Instant::now()),
+            hold: RouteHold::open(context, &route)?,
             earlier,
             control_seen: 0,
             phase: DispatchPhase::Open,
@@ -455,7 +466,8 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         self.state().health.down_since().is_none()
     }
 
-    /// The route has been down for so long that others should be tried: what it has goes back.
+    /// The route has been down for so long that others should be tried, or its use was stopped: what it has
+    /// goes back.
     pub fn is_down(&self) -> bool {
         self.down_at().is_some_and(|at| at <= Instant::now())
     }
@@ -467,7 +479,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
     }
 
     fn down_at(&self) -> Option<Instant> {
-        self.state().health.down_since().map(|since| since + self.down_after)
+        self.state().gives_back_at(self.down_after)
     }
 
     /// Hands nothing out any more; what was ready goes back as not tried.
@@ -549,6 +561,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         let now = self.context.now();
         let mut state = self.state();
         self.review(&mut state);
+        state.hold.look(Instant::now());
         let intends = state.may_intend(Instant::now());
         let claims = state.phase == DispatchPhase::Open && state.queue.has_claims();
         if state.queue.pending.is_empty() && !claims && !(intends && state.queue.wants_more()) {

@@ -31,6 +31,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
                 return;
             }
             self.drop_lost();
+            self.state().hold.look(Instant::now());
             if phase == DispatchPhase::Open {
                 self.give_back_if_down();
                 self.hand_over();
@@ -58,10 +59,11 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
             let lanes = Lane::ALL.into_iter().filter(|lane| self.wants(*lane));
             ready.extend(lanes.map(|lane| self.segments.ready(lane)));
         }
-        let seen = self.state().control_seen;
+        let (seen, held) = (self.state().control_seen, self.state().hold.changed());
         let due = self.due(phase, renewed, flushed);
         tokio::select! {
             () = self.consumer.notified() => {}
+            () = held => {}
             // Only to look at what is in hand: it is given back then.
             () = self.control.changed(seen) => self.work_after_control(),
             _ = select_all(ready.iter_mut()) => {}
@@ -75,7 +77,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         let behind = phase == DispatchPhase::Open && (self.context.behind)();
         let needs_flush = self.segments.needs_flush();
         let state = self.state();
-        let down = state.health.down_since().map(|since| since + self.down_after);
+        let down = state.gives_back_at(self.down_after);
         let untold = phase == DispatchPhase::Open && (!state.down_told || state.queue.has_work());
         [
             behind.then(|| now + TICK),
@@ -237,7 +239,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         self.look_elsewhere();
         let mut state = self.state();
         state.queue.give_back_ready(NotTried::RouteDown, now);
-        if !state.leaves_it_to_others {
+        if !state.leaves_it_to_others || state.hold.since().is_some() {
             state.queue.give_back_hands(NotTried::RouteDown, now);
         }
         let told = std::mem::replace(&mut state.down_told, true);

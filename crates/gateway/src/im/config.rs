@@ -154,6 +154,10 @@ impl RouteSettings for ImRoute {
         self.rate
     }
 
+    fn protocol(&self) -> Option<&'static str> {
+        Some(self.protocol.unwrap_or_default().name())
+    }
+
     fn slots(&self) -> u32 {
         self.window as u32
     }

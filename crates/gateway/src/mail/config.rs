@@ -168,6 +168,14 @@ impl RouteSettings for MailRoute {
         self.rate
     }
 
+    fn protocol(&self) -> Option<&'static str> {
+        Some("smtp")
+    }
+
+    fn sessions(&self) -> Option<u32> {
+        u32::try_from(self.sessions).ok()
+    }
+
     fn slots(&self) -> u32 {
         (self.sessions * self.window) as u32
     }

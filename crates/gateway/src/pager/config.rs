@@ -233,6 +233,17 @@ impl RouteSettings for PagerRoute {
         self.rate
     }
 
+    fn protocol(&self) -> Option<&'static str> {
+        Some(match &self.transport {
+            PagingTransport::Snpp(_) => "snpp",
+            PagingTransport::Smtp(_) => "smtp",
+        })
+    }
+
+    fn sessions(&self) -> Option<u32> {
+        u32::try_from(self.sessions).ok()
+    }
+
     fn slots(&self) -> u32 {
         match &self.transport {
             // SNPP has one page under way on a connection.

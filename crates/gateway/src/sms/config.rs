@@ -265,6 +265,14 @@ impl RouteSettings for SmsRoute {
         self.rate
     }
 
+    fn protocol(&self) -> Option<&'static str> {
+        Some("smpp")
+    }
+
+    fn sessions(&self) -> Option<u32> {
+        Some(self.sessions)
+    }
+
     fn slots(&self) -> u32 {
         self.sessions.saturating_mul(self.window)
     }

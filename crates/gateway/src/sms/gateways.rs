@@ -76,6 +76,14 @@ impl Gateway for SmsGateway {
         by_settings(route).problems(route)
     }
 
+    fn protocol(&self, route: &AnyRoute) -> &'static str {
+        by_settings(route).protocol(route)
+    }
+
+    fn sessions(&self, route: &AnyRoute) -> Option<u32> {
+        by_settings(route).sessions(route)
+    }
+
     fn start(
         &self,
         route: &AnyRoute,

@@ -109,6 +109,10 @@ const CASES: &[Case] = &[
     Case { row: ("POST", "/api/v1/users/{id}:reset"), path: "/api/v1/users/{user}:reset", headers: JSON, body: "{}", verb: "user.reset", status: 200 },
     Case { row: ("DELETE", "/api/v1/users/{id}/sessions"), path: "/api/v1/users/{user}/sessions", headers: &[], body: "", verb: "user.sessions.end", status: 204 },
     Case { row: ("DELETE", "/api/v1/users/{id}"), path: "/api/v1/users/{user}", headers: &[], body: "", verb: "user.remove", status: 204 },
+    Case { row: ("POST", "/api/v1/routes/{id}:hold"), path: "/api/v1/routes/carrier:hold", headers: JSON, body: r#"{"reason": "it loses messages"}"#, verb: "route.hold", status: 200 },
+    Case { row: ("POST", "/api/v1/routes/{id}:release"), path: "/api/v1/routes/carrier:release", headers: &[], body: "", verb: "route.release", status: 204 },
+    Case { row: ("POST", "/api/v1/routes/{id}:test"), path: "/api/v1/routes/carrier:test", headers: JSON, body: r#"{"to": "+46701000009"}"#, verb: "route.test", status: 202 },
+    Case { row: ("POST", "/api/v1/recipients/{id}/devices/{n}:test"), path: "/api/v1/recipients/bo/devices/1:test", headers: JSON, body: "{}", verb: "device.test", status: 202 },
     Case { row: ("POST", "/api/v1/reload"), path: "/api/v1/reload", headers: &[], body: "", verb: "config.reload", status: 200 },
 ];
 

@@ -39,6 +39,8 @@ enum Thing {
     Schedule,
     /// A token with a profile, which has its id.
     Profile,
+    /// A test message to a device.
+    Test,
     /// Something that nobody has.
     Nobodys,
 }
@@ -135,6 +137,8 @@ fn directory_case_of(row: &Operation) -> Option<Case> {
             case(Recipient, 200, nothing)
         }
         ("POST", "recipients/{id}:page-link") => case(Recipient, 200, nothing),
+        // They have no device: with the person the caller comes as far as that.
+        ("POST", "recipients/{id}/devices/{n}:test") => case(Recipient, 404, |_, _| Sent::Json(json!({}))),
         ("POST", "recipients:import") => {
             case(Nothing, 200, |_, n| Sent::Raw("text/csv", format!("id,name\ni{n},Import\n")))
         }
@@ -159,7 +163,7 @@ fn directory_case_of(row: &Operation) -> Option<Case> {
 
 /// The case of an operation on tokens, profiles, users and accounts.
 fn account_case_of(row: &Operation) -> Option<Case> {
-    use Thing::{Money, Nobodys, Nothing, Profile, Token, User};
+    use Thing::{Money, Nobodys, Nothing, Profile, Test, Token, User};
     Some(match (row.method, row.path.strip_prefix("/api/v1/").unwrap_or(row.path)) {
         ("POST", "tokens") => case(Money, 201, |id, _| Sent::Json(json!({"role": "submit", "account": id}))),
         ("DELETE", "tokens/{id}") => case(Token, 204, nothing),
@@ -181,6 +185,12 @@ fn account_case_of(row: &Operation) -> Option<Case> {
         ("POST", "diameter-peers") => {
             case(Nothing, 201, |_, _| Sent::Json(json!({"origin_host": "*", "realm": "x.example"})))
         }
+        ("GET", "routes") => case(Nothing, 200, nothing),
+        ("GET", path) if path.starts_with("routes/") => case(Nobodys, 404, nothing),
+        ("POST", "routes/{id}:release") => case(Nobodys, 404, nothing),
+        ("POST", "routes/{id}:hold") => case(Nobodys, 404, |_, _| Sent::Json(json!({"reason": "x"}))),
+        ("POST", "routes/{id}:test") => case(Nobodys, 404, |_, _| Sent::Json(json!({"to": "+46701000001"}))),
+        ("GET", "tests/{id}") => case(Test, 200, nothing),
         ("POST", "reload") => case(Nothing, 200, nothing),
         ("GET", "users") => case(Nothing, 200, nothing),
         ("POST", "users") => {
@@ -326,6 +336,12 @@ impl Walls {
                 assert_eq!(status, 201, "{put}");
                 id
             }
+            Thing::Test => {
+                let person = json!({"id": format!("d{n}"), "sms": format!("+4670{n:07}")});
+                let person = self.made(operator, "/api/v1/recipients", person).await;
+                let path = format!("/api/v1/recipients/{person}/devices/1:test");
+                self.made(operator, &path, json!({})).await
+            }
             Thing::Draft => self.made(maker, "/api/v1/drafts", alert).await,
             Thing::Template => {
                 let template =
@@ -358,6 +374,7 @@ impl Walls {
     async fn tried(&self, row: &Operation, token: &str, (id, observer): (&str, &str)) -> (u16, String) {
         let case = case_of(row);
         let mut path = row.path.replace("{id}", id).replace("{observer}", observer).replace("{version}", "1");
+        path = path.replace("{n}", "1");
         if row.path.ends_with("/credit-sessions") {
             path.push_str(&format!("?account={id}"));
         }
@@ -502,7 +519,7 @@ async fn what_another_has_is_refused_in_the_words_for_what_nobody_has() {
             let token = &walls.tokens[1][column];
             let (id, observer) = walls.thing(case.thing, 0, maker(Role::Operator)).await;
             let nobodys = match case.thing {
-                Thing::Alert | Thing::Observer => uuid::Uuid::from_u128(7).to_string(),
+                Thing::Alert | Thing::Observer | Thing::Test => uuid::Uuid::from_u128(7).to_string(),
                 Thing::Attachment => "7".repeat(64),
                 _ => "nobodys".to_owned(),
             };

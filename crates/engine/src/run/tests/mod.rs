@@ -15,6 +15,7 @@ mod own_page;
 mod people;
 mod presence;
 mod replay;
+mod routes;
 mod services;
 mod several;
 mod steering;

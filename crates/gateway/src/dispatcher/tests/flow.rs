@@ -116,6 +116,36 @@ async fn a_route_that_stays_down_gives_back_all_it_has_and_all_that_comes() {
 }
 
 #[tokio::test]
+async fn a_held_route_gives_back_all_it_has_though_it_is_up_and_sends_again_once_it_is_released() {
+    let test_route = TestRoute::new();
+    let holds = test_route.bus.retained(records::ROUTE_HOLDS).unwrap();
+    let hold = records::RouteHold {
+        since: NOW,
+        token: "t".into(),
+        by: "Eva".into(),
+        reason: "the carrier loses messages".into(),
+    };
+    holds.set("another", &hold.encode()).await.unwrap();
+    let dispatcher = test_route.open(10, LONG).await;
+    dispatcher.session_up();
+    test_route.append(&segment(1, Lane::Routine, 0, &[1; 50])).await;
+    assert_eq!(write_all(&dispatcher).await, 50);
+    holds.set(ROUTE, &hold.encode()).await.unwrap();
+    test_route.append(&segment(1, Lane::Emergency, 50, &[1; 30])).await;
+    wait_for("given back", || test_route.results().len() == 80 && test_route.unacknowledged() == 0).await;
+    let down = AttemptResult::NotTried { why: NotTried::RouteDown };
+    assert_eq!(test_route.results().iter().filter(|result| **result == down).count(), 30);
+    assert!(dispatcher.next().is_none());
+    let health =
+        RouteHealth::decode(&test_route.bus.retained(ROUTES).unwrap().value(ROUTE).unwrap()).unwrap();
+    assert!(health.up, "its sessions stay");
+    holds.set(ROUTE, &[]).await.unwrap();
+    test_route.append(&segment(1, Lane::Routine, 100, &[1; 50])).await;
+    assert_eq!(write_all(&dispatcher).await, 50);
+    dispatcher.finish();
+}
+
+#[tokio::test]
 async fn nothing_is_intended_while_nothing_can_be_written() {
     const HOLD: Duration = Duration::from_millis(150);
     let test_route = TestRoute::new();

@@ -192,6 +192,10 @@ impl RouteSettings for HttpSmsRoute {
         self.rate
     }
 
+    fn protocol(&self) -> Option<&'static str> {
+        Some("http")
+    }
+
     fn slots(&self) -> u32 {
         self.connections as u32 // at most CONNECTIONS_MAX
     }
