@@ -35,6 +35,8 @@ pub enum DocumentKind {
     Review,
     /// Somebody who needs help.
     HelpCase,
+    /// What happened to an alert, and how many people it reached by when.
+    AlertStory,
     /// What alerts of a client have where they say nothing, by the id of its token, or for a whole account.
     Profile,
 }
@@ -55,6 +57,7 @@ impl DocumentKind {
             DocumentKind::Provisioned => "provisioned",
             DocumentKind::Review => "review",
             DocumentKind::HelpCase => "help_case",
+            DocumentKind::AlertStory => "alert_story",
             DocumentKind::Profile => "profile",
         }
     }

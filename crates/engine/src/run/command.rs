@@ -1,6 +1,7 @@
 //! Commands of the engine's actor.
 
 use super::message_query::MessageLook;
+use super::people::PeopleQuestion;
 use crate::api::{EngineError, Event, Keywords, MessageClientSettings, Report, Steer};
 use crate::approval::{ApprovalDecision, ApprovalPolicy};
 use crate::messages::{MessageFilter, Steered};
@@ -31,6 +32,8 @@ pub enum ActorCommand {
     Look { no: AlertNo, reply: oneshot::Sender<Option<Look>> },
     /// Some of its deliveries.
     Deliveries { no: AlertNo, page: DeliveryPage, reply: oneshot::Sender<Option<Vec<Delivery>>> },
+    /// A question about the people of an alert, or a change of what is known of them.
+    People { no: AlertNo, question: PeopleQuestion },
     /// Take a person's words out of these deliveries, and them out of what it asked for. The reply is false
     /// if that has to wait until the alert has left memory.
     Forget {

@@ -22,6 +22,7 @@ mod named_areas;
 mod opt_outs;
 mod outcome_reader;
 mod outcomes;
+mod people;
 mod people_checks;
 mod replace_if_present;
 mod route_table;
@@ -32,6 +33,7 @@ mod starting;
 mod status_events;
 mod steering;
 mod stops;
+mod story;
 mod stream_index;
 mod submit;
 #[cfg(test)]
@@ -46,10 +48,16 @@ mod views;
 pub use actor::{EngineActor, Lags, StopReason, bus_error, store_error};
 pub use callbacks::Callbacks;
 pub use command::{ActorCommand, DeliveryPage, Health, Question, Reply, Solved};
+pub use help_cases::forget_words as forget_help_words;
 pub use message_query::MessageLook;
+pub use people::{
+    AlertPeople, AnswerFilter, MatchedEntry, PeopleFilter, PeoplePage, PersonPlace, RECORDED_BY,
+    WhyConstraints, WhyPerson,
+};
 pub use route_table::GATEWAYS;
 pub use starting::start;
 pub use stops::Stops;
+pub use story::{AlertStory, CurvePoint, MarkKind, StoryMark};
 pub use views::view as delivery_view;
 
 use crate::api::{AnswerGiven, EngineError, Event, Keywords, MessageClientSettings, Parts, Problem, Steer};

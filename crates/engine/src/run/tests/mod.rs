@@ -7,6 +7,7 @@ mod carrier_words;
 mod devices;
 mod drills;
 mod erasure;
+mod live_people;
 mod message_clients;
 mod messages;
 mod own_page;
