@@ -175,8 +175,8 @@ pub fn look(alerts: &mut Alerts, dispatcher: &Dispatcher, context: &Context, now
             continue;
         };
         let began = alerts.stories.began;
-        let open =
-            alerts.stories.open.entry(no).or_insert_with(|| opened(live, began, &*context.parts.store));
+        let open = alerts.stories.open.entry(no);
+        let open = open.or_insert_with(|| opened(live, began, &*context.parts.store, now));
         open.take(live, &changes, now);
         let is_urgent = open.has_ended || context.is_stopping();
         if open.has_changed && (is_urgent || now.us_since(open.written_at) >= WRITE_EVERY_US) {
@@ -188,8 +188,9 @@ pub fn look(alerts: &mut Alerts, dispatcher: &Dispatcher, context: &Context, now
 }
 
 /// A new story, or the one that an earlier process began.
-fn opened(live: &LiveAlert, began: Timestamp, store: &dyn Store) -> OpenStory {
-    let mut open = OpenStory::default();
+fn opened(live: &LiveAlert, began: Timestamp, store: &dyn Store, now: Timestamp) -> OpenStory {
+    // Most alerts are over soon, and are written once.
+    let mut open = OpenStory { written_at: now, ..OpenStory::default() };
     if live.alert.created >= began {
         return open;
     }
