@@ -145,7 +145,7 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
-    const HEADER: &str = "endpoint,channel,address,recipients,names,state,reason,route,attempts,submitted,accepted,delivered,answer,answered\r\n";
+    const HEADER: &str = "endpoint,channel,address,recipients,names,state,reason,route,attempts,submitted,accepted,delivered,answer,answered,reason_code\r\n";
 
     fn ann() -> ForgottenPerson {
         ForgottenPerson {

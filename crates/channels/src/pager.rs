@@ -123,7 +123,7 @@ mod tests {
             sender: None,
             mode: Mode::Live,
             participants_only: false,
-            needs_help: Vec::new(),
+            answer_rules: records::AnswerRules::default(),
             follows: None,
             flash: false,
             resources: Vec::new(),

@@ -43,7 +43,7 @@ pub use messages::{INTAKE_WAITING_MAX, MessageView, Messages, Steered, Unroutabl
 pub use placeholders::literal as literal_text;
 pub use plan::{RaisedLimit, Replayed, ReplayedRoute, RouteFact, Target, Verdict, Without};
 pub use privacy::{Erased, ForgetElsewhere, ForgottenPerson, PersonExport, Privacy};
-pub use run::{Callbacks, ConfirmationTimes, Engine, Forecasts, GATEWAYS, Health, Question, ReplayRequest, RouteError, RoutePoint, RouteStatus, RouteSubstitute, RouteTest, Routes, Stops, TEST_LASTS_S};
+pub use run::{AlertPeople, AlertStory, AnswerFilter, Callbacks, ConfirmationTimes, CurvePoint, Engine, Forecasts, GATEWAYS, Health, MarkKind, MatchedEntry, PeopleFilter, PeoplePage, PersonPlace, Question, RECORDED_BY, ReplayRequest, RouteError, RoutePoint, RouteStatus, RouteSubstitute, RouteTest, Routes, Stops, StoryMark, TEST_LASTS_S, WhyConstraints, WhyPerson};
 pub use services::{
     CODE_MINUTES, ChatBot, ChatLink, CodeResult, GroupStanding, JoinRequest, JoinResult, Joining,
     LoginDevice, Logins, OwnPage, PageAct, PageGroup, PageView, PreparedAlert, RefusedDevice, ServiceRules,

@@ -26,7 +26,7 @@ pub fn request(text: &str) -> AlertRequest {
         sender: None,
         mode: Mode::Live,
         participants_only: false,
-        needs_help: Vec::new(),
+        answer_rules: records::AnswerRules::default(),
         follows: None,
         flash: false,
         resources: Vec::new(),

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 /// Beginning of a note that stays with an alert to its end, whatever else is to be noted.
 pub const BUS_LOST: &str = "The bus was lost";
+/// Beginning of the note of an alert that ended since enough people had made a choice.
+pub const ENOUGH_ANSWERS: &str = "enough people answered";
 
 /// What one sender wants known, as accepted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -208,9 +210,9 @@ pub struct AlertRequest {
     /// Only recipients who take part in exercises.
     #[serde(default)]
     pub participants_only: bool,
-    /// Keys of the choices by which people call for help.
+    /// What some answers mean.
     #[serde(default)]
-    pub needs_help: Vec<String>,
+    pub answer_rules: AnswerRules,
     /// The earlier alert that it goes on with: a follow-up, a correction, an all-clear.
     #[serde(default)]
     pub follows: Option<AlertId>,
@@ -224,6 +226,26 @@ pub struct AlertRequest {
     /// CAP areas and geocodes: people whose position or attribute fits are in the audience entry `area`. JSON
     /// of doors and engine.
     pub area: Option<AreaRequest>,
+}
+
+/// What some answers to an alert mean.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerRules {
+    /// Keys of the choices by which people call for help.
+    #[serde(default)]
+    pub needs_help: Vec<String>,
+    /// When enough have answered.
+    #[serde(default)]
+    pub stop_when: Option<StopWhen>,
+}
+
+/// Once so many people made a choice, an alert is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopWhen {
+    /// The key of the choice.
+    pub choice: String,
+    /// So many, at least 1.
+    pub people: u32,
 }
 
 /// A file that an alert carries.

@@ -153,6 +153,8 @@ pub enum Reason {
     NotRendered,
     /// Sent again after an unknown outcome.
     Resent,
+    /// So many people had answered that the alert was over before it was sent.
+    EnoughAnswers,
 }
 
 impl Reason {
@@ -181,6 +183,7 @@ impl Reason {
             Reason::UnknownRecipient => "left out: nobody is known by this name",
             Reason::NotRendered => "not sent: the text could not be made for this person",
             Reason::Resent => "sent again after an unknown outcome",
+            Reason::EnoughAnswers => "not sent: enough people had answered",
         }
     }
     /// The reason with this number, as stored.
@@ -189,7 +192,7 @@ impl Reason {
     }
 }
 
-const ALL_REASONS: [Reason; 22] = [
+const ALL_REASONS: [Reason; 23] = [
     Reason::None,
     Reason::QuietHours,
     Reason::NotBefore,
@@ -212,6 +215,7 @@ const ALL_REASONS: [Reason; 22] = [
     Reason::UnknownRecipient,
     Reason::NotRendered,
     Reason::Resent,
+    Reason::EnoughAnswers,
 ];
 
 /// What a human said.

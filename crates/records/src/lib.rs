@@ -38,9 +38,9 @@ mod user;
 
 pub use account::{Account, Role, Token};
 pub use alert::{
-    Alert, AlertRequest, AlertState, AreaRequest, Attachment, AudienceEntry, BUS_LOST, CallbackEvent,
-    CallbackRequest, ChannelTexts, Choice, Mode, NamedArea, OnUnknown, Origin, OwnText, Priority, Strategy,
-    Terminal, Texts,
+    Alert, AlertRequest, AlertState, AnswerRules, AreaRequest, Attachment, AudienceEntry, BUS_LOST,
+    CallbackEvent, CallbackRequest, ChannelTexts, Choice, ENOUGH_ANSWERS, Mode, NamedArea, OnUnknown, Origin,
+    OwnText, Priority, StopWhen, Strategy, Terminal, Texts,
 };
 pub use approval::{
     Approval, ApprovalNeed, ApprovalPerson, EndedBy, EndedKind, GivenApproval, SentAlone, SteeringRequest,
@@ -54,7 +54,7 @@ pub use channel::ChannelNumber;
 pub use delivery::{Answer, Delivery, DeliveryState, Reason};
 pub use form::{DATA_FORM, FORM, behind_form, with_form};
 pub use group::{Group, JoinRule, Rule, Test};
-pub use help::{HelpCase, HelpReason};
+pub use help::{HelpCase, HelpNote, HelpReason};
 pub use ids::{AlertId, AlertNo, EndpointNo};
 pub use line_block::LineBlock;
 pub use message::{

@@ -287,7 +287,7 @@ fn alert() -> Alert {
             attachments: Vec::new(),
             area: None,
             participants_only: false,
-            needs_help: Vec::new(),
+            answer_rules: records::AnswerRules::default(),
             follows: None,
         },
         origin: Origin::Api,

@@ -35,6 +35,8 @@ pub enum DocumentKind {
     Review,
     /// Somebody who needs help.
     HelpCase,
+    /// What happened to an alert, and how many people it reached by when.
+    AlertStory,
     /// What alerts of a client have where they say nothing, by the id of its token, or for a whole account.
     Profile,
     /// The forecast of an alert, by its id; due when it is removed.
@@ -59,6 +61,7 @@ impl DocumentKind {
             DocumentKind::Provisioned => "provisioned",
             DocumentKind::Review => "review",
             DocumentKind::HelpCase => "help_case",
+            DocumentKind::AlertStory => "alert_story",
             DocumentKind::Profile => "profile",
             DocumentKind::AlertForecast => "alert_forecast",
             DocumentKind::RouteDays => "route_days",

@@ -33,7 +33,8 @@ pub trait Privacy {
         block: FoldedBlock,
         wordless: Vec<EndpointNo>,
     ) -> BoxFuture<'_, Result<(), StoreError>>;
-    /// Puts what an alert asked for in the place of what is there.
+    /// Puts what an alert asked for in the place of what is there. One that takes answers takes them until
+    /// the end that stands there then.
     fn rewrite_request<'a>(
         &'a self,
         no: AlertNo,

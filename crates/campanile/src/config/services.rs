@@ -137,7 +137,7 @@ impl Send {
                 sender: None,
                 mode: self.mode,
                 participants_only: false,
-                needs_help: Vec::new(),
+                answer_rules: records::AnswerRules::default(),
                 follows: None,
                 flash: false,
                 resources: Vec::new(),

@@ -171,9 +171,10 @@ fn is_the_leaders(request: &Request) -> bool {
         "/api/v1/answers" | "/api/v1/cap" | "/alerts/{id}" | "/api/v1/recipients/{id}/export" => true,
         "/api/v1/recipients/{id}" => *method == Method::POST,
         // What waits on the routes is known to the leader.
-        "/api/v1/stops/{id}" | "/api/v1/alerts:forecast" | "/api/v1/drills:replay" => true,
-        "/api/v1/stops/{id}" | "/api/v1/tests/{id}" | "/api/v1/recipients/{id}/devices/{n}" => true,
+        "/api/v1/alerts:forecast" | "/api/v1/drills:replay" => true,
+        "/api/v1/tests/{id}" | "/api/v1/recipients/{id}/devices/{n}" => true,
         path if path.starts_with("/api/v1/routes") => true,
+        "/api/v1/stops/{id}" | "/api/v1/help-cases/{id}" => true,
         path => path.starts_with("/api/v1/alerts/{id}"),
     }
 }

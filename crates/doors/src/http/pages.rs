@@ -219,7 +219,7 @@ async fn alert(
     let page = AlertPage {
         nonce: &nonce,
         form_token: app.auth.sessions.form_token(&headers),
-        over: report.finished.is_some(),
+        over: report.moments.finished.is_some(),
         bar_label: label.join(", "),
         bar,
         pace: pace(&report),
@@ -261,7 +261,7 @@ fn bar(counts: &Counts) -> Vec<BarPart> {
 
 fn pace(report: &Report) -> String {
     let mut words = Vec::new();
-    if report.finished.is_none() {
+    if report.moments.finished.is_none() {
         words.push(format!("{:.0} a second now", report.rate_now));
         if let Some(eta) = report.eta {
             words.push(format!("about {} until all are with their carriers", spoken(eta)));

@@ -5,7 +5,7 @@
 use super::Privacy;
 use super::person::ForgottenPerson;
 use crate::api::EngineError;
-use crate::run::{ActorCommand, store_error};
+use crate::run::{ActorCommand, forget_help_words as forget_words, store_error};
 use crate::services::{Joining, PageNotes};
 use futures_util::future::BoxFuture;
 use records::{Alert, AlertNo, AlertState, ChannelNumber, EndpointNo, ROSTER_BLOCK_ENDPOINTS, RosterBlock};
@@ -315,6 +315,8 @@ impl Privacy {
         if let Some(request) = &request {
             store.rewrite_request(no, request).await.map_err(store_error)?;
         }
+        let now = self.engine.parts().now();
+        forget_words(&*store, &person.account, no, &endpoints, now).await.map_err(store_error)?;
         // In SQL first: what comes into memory from now on knows nothing of them.
         let request = request.map(Box::new);
         let gone =

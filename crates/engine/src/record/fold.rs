@@ -306,6 +306,7 @@ fn not_tried(live: &mut LiveAlert, endpoint: EndpointNo, why: NotTried, at: Time
     // An alert that ends is stopped like one that is cancelled.
     let stopped = match live.alert.state {
         AlertState::Expired => Reason::Expired,
+        AlertState::Done => Reason::EnoughAnswers,
         _ => Reason::Cancelled,
     };
     live.edit(endpoint, at, |cell| {

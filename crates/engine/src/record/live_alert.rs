@@ -4,6 +4,7 @@
 use super::answers::AlertAnswers;
 use super::delivery_cell::{BEGUN, DeliveryCell, IN_SEGMENT, NO_CHANNEL, StringTable, offset};
 use super::message_meta::{MessageMeta, MessageMetaTable};
+use super::people::{FoundPerson, PersonPlace};
 use super::ready_index::ReadyIndex;
 use super::tally::Tally;
 use super::unfolded_cells::UnfoldedCells;
@@ -73,6 +74,7 @@ impl LiveAlert {
     pub fn admit(&mut self, block: &RosterBlock, classifier: &Classifier, now: Timestamp) {
         for entry in &block.entries {
             self.tally.missing_values.take(entry, &self.wording);
+            self.tally.people.admit(entry);
             self.admit_one(entry, classifier, now);
         }
     }
@@ -118,6 +120,7 @@ impl LiveAlert {
         self.admit_one(entry, classifier, now);
         let cell = self.cells[at];
         self.tally.add(&cell);
+        self.tally.people.add_alone(cell.state);
         self.unfolded.resize(self.cells.len());
         self.ready.make_room(cell.class);
         if cell.is_ready() {
@@ -248,6 +251,7 @@ impl LiveAlert {
                 self.answers.list().iter().map(|answer| offset(self.alert.created, answer.at)).collect();
         }
         self.tally.set_times(reached);
+        self.tally.people.seal(&self.cells);
         self.answers.count_all();
     }
 
@@ -274,6 +278,16 @@ impl LiveAlert {
     /// All deliveries, with their numbers.
     pub fn each(&self) -> impl Iterator<Item = (EndpointNo, &DeliveryCell)> {
         self.cells.iter().enumerate().map(|(i, cell)| (EndpointNo(i as u32), cell))
+    }
+
+    /// Everybody from a place on, until `each` is false. Gives the place behind the last; nothing: there is
+    /// nobody more.
+    pub fn people_from(
+        &self,
+        from: PersonPlace,
+        each: impl FnMut(FoundPerson) -> bool,
+    ) -> Option<PersonPlace> {
+        self.tally.people.walk(from, &self.cells, each)
     }
 
     /// The only way a delivery changes: counts, dispatch's view and the list of what SQL lacks move with it.
@@ -307,6 +321,9 @@ impl LiveAlert {
             return None;
         }
         self.tally.moved(&before, &after, offset(self.alert.created, now));
+        if before.state != after.state {
+            self.tally.people.moved(&self.cells, i, before.state);
+        }
         if before.accepted == 0 && after.accepted != 0 {
             self.rate.note(now);
         }
@@ -320,6 +337,12 @@ impl LiveAlert {
             metas.note(endpoint, &before, &after, now);
         }
         Some((before, after))
+    }
+
+    /// Somebody said at `at` that the call for help of a delivery is settled.
+    pub fn settle_call(&mut self, endpoint: EndpointNo, at: Timestamp) {
+        let Some(place) = self.cell(endpoint).map(|cell| cell.answer) else { return };
+        self.answers.settle(place, &self.alert.request.answer_rules.needs_help, at);
     }
 
     /// Takes out what carriers said of an endpoint, and the text of its answer: the answer's key is counted.

@@ -2,12 +2,13 @@
 
 use super::delivery_cell::{DeliveryCell, NO_ROUTE};
 use super::missing_values::MissingValues;
+use super::people::PeopleStates;
 use crate::api::Counts;
 use records::{DeliveryState, Reason, Terminal};
 
 const STATES: usize = DeliveryState::ALL.len();
 const CHANNELS: usize = channels::COUNT + 1;
-const REASONS: usize = Reason::Resent as usize + 1;
+const REASONS: usize = Reason::EnoughAnswers as usize + 1;
 
 /// Deliveries by state.
 pub type ByState = [u32; STATES];
@@ -19,14 +20,16 @@ pub struct Tally {
     pub channels: [ByState; CHANNELS],
     /// By the number of the route.
     pub routes: Vec<ByState>,
-    /// By reason, of those that have one.
-    pub reasons: [u32; REASONS],
+    /// By reason, of those that have one, and by channel as in `channels`.
+    pub reasons: [[u32; REASONS]; CHANNELS],
     terminal: Terminal,
     reached: u32,
     /// When 50, 95, 99 % had reached the terminal state: offsets.
     pub times: [u32; 3],
     /// People whose text has nothing in place of a placeholder.
     pub missing_values: MissingValues,
+    /// People by state.
+    pub people: PeopleStates,
 }
 
 /// The shares whose times are reported.
@@ -38,18 +41,19 @@ impl Tally {
         Tally {
             channels: [[0; STATES]; CHANNELS],
             routes: Vec::new(),
-            reasons: [0; REASONS],
+            reasons: [[0; REASONS]; CHANNELS],
             terminal,
             reached: 0,
             times: [0; 3],
             missing_values: MissingValues::default(),
+            people: PeopleStates::default(),
         }
     }
 
     /// One more delivery.
     pub fn add(&mut self, cell: &DeliveryCell) {
         self.channels[channel_row(cell)][cell.state as usize] += 1;
-        self.reasons[cell.reason as usize] += 1;
+        self.reasons[channel_row(cell)][cell.reason as usize] += 1;
         self.reached += u32::from(self.counts_as_reached(cell.state));
         if let Some(row) = self.route_row(cell.route) {
             row[cell.state as usize] += 1;
@@ -61,8 +65,9 @@ impl Tally {
         let row = &mut self.channels[channel_row(before)];
         row[before.state as usize] -= 1;
         row[after.state as usize] += 1;
-        self.reasons[before.reason as usize] -= 1;
-        self.reasons[after.reason as usize] += 1;
+        let row = &mut self.reasons[channel_row(before)];
+        row[before.reason as usize] -= 1;
+        row[after.reason as usize] += 1;
         if let Some(row) = self.route_row(before.route) {
             row[before.state as usize] -= 1;
         }

@@ -6,7 +6,10 @@ mod render;
 pub use escapes::{ReportValues, Values, expand, percent_encode};
 pub use render::{csv, csv_header, csv_rows, json, xml};
 
-use crate::api::{Counts, Report, ReportMoments, RouteReport, Times};
+use crate::api::{
+    Counts, PeopleCounts, ReasonArguments, ReasonCount, ReasonView, Report, ReportMoments, ReportOfPeople,
+    RouteReport, Times,
+};
 use crate::record::{LiveAlert, StringTable, counts, delivery_cell::moment};
 use records::{Delivery, DeliveryState, Reason, RouteHealth, Timestamp};
 
@@ -75,8 +78,16 @@ pub fn report(
         times: Times { p50, p95, p99 },
         rate_now: live.rate_now(now),
         eta,
-        finished: live.finished.map(rfc3339),
-        moments: ReportMoments { created: rfc3339(live.alert.created), at: rfc3339(now) },
+        of_people: ReportOfPeople {
+            people: people(live),
+            needs_help: live.answers.open_calls(&request.answer_rules.needs_help),
+            reason_codes: reason_codes(live),
+        },
+        moments: ReportMoments {
+            created: rfc3339(live.alert.created),
+            at: rfc3339(now),
+            finished: live.finished.map(rfc3339),
+        },
     }
 }
 
@@ -98,12 +109,66 @@ fn channels(live: &LiveAlert) -> std::collections::BTreeMap<String, Counts> {
         .collect()
 }
 
+/// Reasons that deliveries have, with their counts by channel.
+fn reasons_of(live: &LiveAlert) -> impl Iterator<Item = (Reason, Option<&'static str>, u64)> + '_ {
+    let rows = live.tally.reasons.iter().enumerate();
+    let counts = rows.flat_map(|(channel, row)| {
+        let numbered = row.iter().enumerate().filter(|(_, n)| **n > 0);
+        numbered.map(move |(reason, n)| (channel, reason, u64::from(*n)))
+    });
+    let known = counts.filter_map(|(channel, reason, n)| {
+        let name = channels::names().nth(channel);
+        Some((Reason::from_number(reason as u8)?, name, n))
+    });
+    known.filter(|(reason, ..)| *reason != Reason::None)
+}
+
 fn reasons(live: &LiveAlert) -> std::collections::BTreeMap<String, u64> {
-    let all = live.tally.reasons.iter().enumerate().filter(|(_, n)| **n > 0);
-    all.filter_map(|(number, n)| Some((Reason::from_number(number as u8)?, *n)))
-        .filter(|(reason, _)| *reason != Reason::None)
-        .map(|(reason, n)| (reason.words().to_owned(), u64::from(n)))
-        .collect()
+    let mut reasons = std::collections::BTreeMap::new();
+    for (reason, _, n) in reasons_of(live) {
+        *reasons.entry(reason.words().to_owned()).or_default() += n;
+    }
+    reasons
+}
+
+fn reason_codes(live: &LiveAlert) -> Vec<ReasonCount> {
+    let counted = reasons_of(live).map(|(code, channel, count)| ReasonCount {
+        code,
+        args: ReasonArguments { channel, ..ReasonArguments::default() },
+        count,
+    });
+    let mut list: Vec<ReasonCount> = counted.collect();
+    list.sort_by_key(|one| (one.code as u8, one.args.channel));
+    list
+}
+
+/// People by state, as reported.
+fn people(live: &LiveAlert) -> PeopleCounts {
+    let row = live.tally.people.counts();
+    let of = |state: DeliveryState| u64::from(row[state as usize]);
+    PeopleCounts {
+        total: u64::from(live.tally.people.total()),
+        answered: of(DeliveryState::Answered),
+        delivered: of(DeliveryState::Delivered),
+        accepted: of(DeliveryState::Accepted),
+        submitted: of(DeliveryState::Submitted),
+        planned: of(DeliveryState::Planned),
+        held: of(DeliveryState::Held),
+        unknown: of(DeliveryState::Unknown),
+        failed: of(DeliveryState::Failed),
+        excluded: of(DeliveryState::Excluded),
+    }
+}
+
+/// Why a delivery is where it is, by code; nothing: there is nothing to explain.
+pub fn reason_view(delivery: &Delivery, channel: Option<&'static str>) -> Option<ReasonView> {
+    let words = Some(delivery.detail.clone()).filter(|words| !words.is_empty());
+    if delivery.reason == Reason::None && words.is_none() {
+        return None;
+    }
+    let args =
+        ReasonArguments { channel, route: delivery.route.clone(), until: delivery.due.map(rfc3339), words };
+    Some(ReasonView { code: delivery.reason, args })
 }
 
 /// A moment as people and programs read it, with its zone.

@@ -12,7 +12,7 @@ pub fn json(report: &Report, deliveries: Option<&[DeliveryView]>) -> String {
     value.to_string()
 }
 
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 15] = [
     "endpoint",
     "channel",
     "address",
@@ -27,6 +27,7 @@ const COLUMNS: [&str; 14] = [
     "delivered",
     "answer",
     "answered",
+    "reason_code",
 ];
 
 /// The first line of a CSV report: RFC 4180.
@@ -56,12 +57,24 @@ pub fn csv_rows(deliveries: &[DeliveryView]) -> String {
             delivery.delivered.clone().unwrap_or_default(),
             delivery.answer.as_ref().map_or_else(String::new, |answer| answer.text.clone()),
             delivery.answer.as_ref().map_or_else(String::new, |answer| answer.at.clone()),
+            reason_code(delivery.reason_code),
         ];
         let line: Vec<String> = fields.iter().map(|field| csv_field(field)).collect();
         out.push_str(&line.join(","));
         out.push_str("\r\n");
     }
     out
+}
+
+/// The code of a reason; nothing where there is nothing to explain.
+fn reason_code(reason: records::Reason) -> String {
+    match reason {
+        records::Reason::None => String::new(),
+        reason => serde_json::to_value(reason)
+            .ok()
+            .and_then(|code| code.as_str().map(str::to_owned))
+            .unwrap_or_default(),
+    }
 }
 
 /// The whole as CSV.
@@ -100,7 +113,11 @@ fn element(out: &mut String, name: &str, value: &serde_json::Value, depth: usize
         }
         serde_json::Value::Array(items) => {
             let _ = writeln!(out, "{pad}<{name}>");
-            let one = if name == "recipients" { "recipient" } else { "delivery" };
+            let one = match name {
+                "recipients" => "recipient",
+                "reason_codes" => "reason_code",
+                _ => "delivery",
+            };
             for item in items {
                 element(out, one, item, depth + 1);
             }
@@ -178,7 +195,7 @@ mod tests {
         let text = csv(&[view()]);
         assert_eq!(
             text.lines().nth(1),
-            Some("3,sms,+46701234567,r1,\"Ann, \"\"A\"\"\",failed,'=1+1,carrier,1,,,,,")
+            Some("3,sms,+46701234567,r1,\"Ann, \"\"A\"\"\",failed,'=1+1,carrier,1,,,,,,refused")
         );
     }
 

@@ -18,6 +18,7 @@ use super::sharing::{BusSource, Sharing};
 use super::solving::Solving;
 use super::status_events::{EventsPublished, StatusEvents};
 use super::steering::AlertControl;
+use super::story;
 use super::timers::{self, Timers};
 use crate::api::{EngineError, Parts};
 use crate::shared::{RpcResponse, Term};
@@ -303,6 +304,7 @@ impl EngineActor {
                 self.control.stop(no, &self.alerts, &self.context);
             }
         }
+        story::look(&mut self.alerts, &self.dispatcher, &self.context, now);
         if self.timers.eviction_is_due(now) && !self.sql_fold.is_under_way() {
             self.evict(now);
         }
@@ -315,6 +317,11 @@ impl EngineActor {
         }
         for no in self.alerts.take_touched() {
             self.publisher.note_change(no);
+            if let Some(change) = self.alerts.end_if_enough(no, now) {
+                self.ended(change);
+                self.control.stop(no, &self.alerts, &self.context);
+                continue;
+            }
             let routes = &self.dispatcher.routes;
             if let Some(change) = self.alerts.end_if_done(no, now, |route| routes.has_receipts(route)) {
                 self.ended(change);

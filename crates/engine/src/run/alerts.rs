@@ -4,6 +4,7 @@
 use super::blocks::Blocks;
 use super::command::{DeliveryPage, Solved};
 use super::folding::StateChange;
+use super::story::Stories;
 use super::stream_index::StreamIndex;
 use super::turns::Turns;
 use crate::api::Parts;
@@ -11,8 +12,8 @@ use crate::inbound_text::read_answer;
 use crate::plan::{Classifier, Move};
 use crate::record::{Absences, Effect, Folding, LiveAlert, ReplyCorrelation, StringTable};
 use records::{
-    AlertNo, AlertRequest, AlertState, ChannelNumber, Delivery, DeliveryState, EndpointNo, Intent, Reason,
-    RosterBlock, RosterEntry, Timestamp,
+    AlertNo, AlertRequest, AlertState, ChannelNumber, Delivery, DeliveryState, ENOUGH_ANSWERS, EndpointNo,
+    Intent, Reason, RosterBlock, RosterEntry, Timestamp,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -48,6 +49,8 @@ pub struct Alerts {
     pub turns: Turns,
     /// Effects of the last fold, until they are carried out.
     pub effects: Vec<Effect>,
+    /// What happened to each, for its timeline and curve.
+    pub stories: Stories,
     /// Waits before the second, third, … try, seconds.
     retry_after_s: Vec<u32>,
 }
@@ -67,6 +70,7 @@ impl Alerts {
             touched_last: None,
             turns: Turns::default(),
             effects: Vec::new(),
+            stories: Stories::new(parts),
             retry_after_s: parts.settings.retry_after_s.clone(),
         }
     }
@@ -77,6 +81,7 @@ impl Alerts {
         self.streams.insert(&live.alert);
         if !live.alert.state.is_final() {
             self.running.insert(no);
+            self.stories.expect(no);
         }
         self.live.insert(no, live);
         self.touch(no);
@@ -283,6 +288,19 @@ impl Alerts {
         if done { self.end(no, AlertState::Done, "", now) } else { None }
     }
 
+    /// Ends an alert that so many people have answered as it needs: nothing more is sent.
+    pub fn end_if_enough(&mut self, no: AlertNo, now: Timestamp) -> Option<StateChange> {
+        let live = self.live.get_mut(&no)?;
+        let wanted = live.alert.request.answer_rules.stop_when.clone()?;
+        let goes_on = matches!(live.alert.state, AlertState::Running | AlertState::Paused);
+        if !goes_on || !live.have_chosen(&wanted) {
+            return None;
+        }
+        live.end_waiting(Reason::EnoughAnswers, now);
+        let note = format!("{ENOUGH_ANSWERS}: {} people chose {}", wanted.people, wanted.choice);
+        self.end(no, AlertState::Done, &note, now)
+    }
+
     /// The alerts that changed since the last call.
     pub fn take_touched(&mut self) -> Vec<AlertNo> {
         self.touched_last = None;
@@ -293,6 +311,7 @@ impl Alerts {
     pub fn remove(&mut self, no: AlertNo, now: Timestamp) {
         if let Some(live) = self.live.remove(&no) {
             self.streams.remove(&live.alert);
+            self.stories.forget(no);
             self.turns.forget(&live, |no| self.live.contains_key(&no));
             if live.alert.request.require_answer && live.alert.request.expires <= now {
                 self.replies.forget(no);

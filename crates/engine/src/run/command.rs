@@ -4,6 +4,7 @@ use super::forecasting::ForecastingCommand;
 use super::message_query::MessageLook;
 use super::route_activity::RoutePoint;
 use super::route_states::RouteStatus;
+use super::people::PeopleQuestion;
 use crate::api::{EngineError, Event, Keywords, MessageClientSettings, Report, Steer};
 use crate::approval::{ApprovalDecision, ApprovalPolicy};
 use crate::messages::{MessageFilter, Steered};
@@ -34,6 +35,8 @@ pub enum ActorCommand {
     Look { no: AlertNo, reply: oneshot::Sender<Option<Look>> },
     /// Some of its deliveries.
     Deliveries { no: AlertNo, page: DeliveryPage, reply: oneshot::Sender<Option<Vec<Delivery>>> },
+    /// A question about the people of an alert, or a change of what is known of them.
+    People { no: AlertNo, question: PeopleQuestion },
     /// Take a person's words out of these deliveries, and them out of what it asked for. The reply is false
     /// if that has to wait until the alert has left memory.
     Forget {

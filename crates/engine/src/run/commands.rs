@@ -37,6 +37,9 @@ impl EngineActor {
             ActorCommand::Deliveries { no, page, reply } => {
                 let _ = reply.send(self.alerts.deliveries(no, page));
             }
+            ActorCommand::People { no, question } => {
+                question.answer(no, &mut self.alerts, &mut self.publisher, &self.context);
+            }
             ActorCommand::Forget { no, endpoints, request, reply } => {
                 let _ = reply.send(!self.solving.holds(no) && self.alerts.forget(no, &endpoints, request));
             }

@@ -411,7 +411,7 @@ fn stream_request(mode: Mode, lane: Lane, now: Timestamp) -> AlertRequest {
         sender: None,
         mode,
         participants_only: false,
-        needs_help: Vec::new(),
+        answer_rules: records::AnswerRules::default(),
         follows: None,
         flash: false,
         resources: Vec::new(),

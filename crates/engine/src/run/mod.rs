@@ -25,6 +25,7 @@ mod named_areas;
 mod opt_outs;
 mod outcome_reader;
 mod outcomes;
+mod people;
 mod people_checks;
 mod replace_if_present;
 mod route_conditions;
@@ -40,6 +41,7 @@ mod starting;
 mod status_events;
 mod steering;
 mod stops;
+mod story;
 mod stream_index;
 mod submit;
 #[cfg(test)]
@@ -55,13 +57,19 @@ pub use actor::{EngineActor, Lags, StopReason, bus_error, store_error};
 pub use callbacks::Callbacks;
 pub use command::{ActorCommand, DeliveryPage, Health, Question, Reply, Solved};
 pub use forecasts::{Forecasts, ReplayRequest};
-pub use message_query::MessageLook;
 pub use route_activity::{ConfirmationTimes, RouteError, RoutePoint};
 pub use route_states::{RouteStatus, RouteSubstitute};
+pub use help_cases::forget_words as forget_help_words;
+pub use message_query::MessageLook;
+pub use people::{
+    AlertPeople, AnswerFilter, MatchedEntry, PeopleFilter, PeoplePage, PersonPlace, RECORDED_BY,
+    WhyConstraints, WhyPerson,
+};
 pub use route_table::GATEWAYS;
 pub use routes::{RouteTest, Routes, TEST_LASTS_S};
 pub use starting::start;
 pub use stops::Stops;
+pub use story::{AlertStory, CurvePoint, MarkKind, StoryMark};
 pub use views::view as delivery_view;
 
 use crate::api::{AnswerGiven, EngineError, Event, Keywords, MessageClientSettings, Parts, Problem, Steer};

@@ -330,10 +330,8 @@ pub fn roster(
     } else {
         show_named(parts, &alert.account, &mut solver, runtime)?;
     }
-    for to in &wanted {
-        if let To::Received(id) = to {
-            told.show(parts, &alert.account, *id, &mut solver, runtime)?;
-        }
+    for to in wanted.iter().filter(|to| to.earlier().is_some()) {
+        told.show((parts, &alert.account), to, &mut solver, runtime)?;
     }
     solver.finish();
     if solver.roster.len() > max as usize {
@@ -363,7 +361,13 @@ async fn opted_out(
     Ok(Some(set))
 }
 
-fn group_set(parts: &Parts, account: &str, name: &str, runtime: &Handle) -> Result<GroupSet, EngineError> {
+/// A group with all below it. On the calling thread.
+pub fn group_set(
+    parts: &Parts,
+    account: &str,
+    name: &str,
+    runtime: &Handle,
+) -> Result<GroupSet, EngineError> {
     let mut set = GroupSet::default();
     set.name(name);
     let mut level = vec![name.to_owned()];

@@ -4,6 +4,7 @@
 use super::actor::{BackgroundResult, EngineActor, bus_error, store_error};
 use super::alerts::Alerts;
 use super::dispatcher::FoundSegment;
+use super::help_cases::read_settled;
 use super::solving::{has_order, is_unsolved};
 use crate::api::{EngineError, Parts};
 use crate::plan::{Chains, Classifier};
@@ -195,6 +196,7 @@ fn load_to(
     };
     parts.store.scan_deliveries(no, &mut each).map_err(store_error)?;
     live.seal();
+    read_settled(&mut live, &*parts.store);
     match live.alert.state {
         AlertState::Cancelled => live.end_waiting(Reason::Cancelled, now),
         AlertState::Expired => live.end_waiting(Reason::Expired, now),

@@ -6,8 +6,8 @@ use super::alerts::Alerts;
 use super::command::Reply;
 use super::context::Context;
 use super::solving::is_unsolved;
-use crate::api::{EngineError, Parts, Steer};
-use records::{Alert, AlertNo, AlertState, Control, ControlState, Reason};
+use crate::api::{EngineError, Parts, Problem, Steer};
+use records::{Alert, AlertNo, AlertState, Control, ControlState, Reason, Timestamp};
 use std::sync::Arc;
 
 /// A cancelled alert's version is so far above the one that was read that neither the note of the solve that
@@ -15,6 +15,9 @@ use std::sync::Arc;
 const ABOVE: u32 = 3;
 /// The note of an alert that was cancelled.
 const CANCELLED: &str = "cancelled by its sender";
+
+/// As a sentence has it: "cannot VERB an alert".
+const EXTEND: &str = "extend";
 
 /// See the module.
 pub struct AlertControl {
@@ -138,6 +141,45 @@ fn carry_out(no: AlertNo, verb: Steer, next: AlertState, alerts: &mut Alerts, co
         Steer::Pause | Steer::Resume => {}
     }
     alerts.touch(no);
+}
+
+/// Lets an alert in memory end later. The reply comes when that is on disk.
+pub fn extend(no: AlertNo, expires: Timestamp, reply: Reply<Alert>, alerts: &mut Alerts, context: &Context) {
+    let Some(live) = alerts.live.get_mut(&no) else {
+        // It is over, or not solved yet.
+        let _ = reply.send(Err(EngineError::WrongState { state: "not running", verb: EXTEND }));
+        return;
+    };
+    let state = live.alert.state;
+    if !matches!(state, AlertState::Running | AlertState::Paused) {
+        let _ = reply.send(Err(EngineError::WrongState { state: state.name(), verb: EXTEND }));
+        return;
+    }
+    if expires <= live.alert.request.expires {
+        let reason = "is not later than the alert ends already: an alert is only extended".to_owned();
+        let problem = Problem { field: "expires".into(), reason };
+        let _ = reply.send(Err(EngineError::Unprocessable(vec![problem])));
+        return;
+    }
+    live.alert.request.expires = expires;
+    live.alert.version += 1;
+    let alert = live.alert.clone();
+    alerts.touch(no);
+    let (store, now) = (context.parts.store.clone(), context.now());
+    context.spawn_logged(async move {
+        let written = async {
+            store.rewrite_request(no, &alert.request).await?;
+            match store.set_alert_state(no, alert.state, alert.version, &alert.note, now).await {
+                // A later state was written meanwhile: that is the one to keep.
+                Ok(()) | Err(store::StoreError::Conflict { .. }) => Ok(()),
+                Err(error) => Err(error),
+            }
+        };
+        let written = written.await.map_err(store_error);
+        let result = written.as_ref().copied().map_err(ToString::to_string);
+        let _ = reply.send(written.map(|()| alert));
+        result
+    });
 }
 
 /// An alert that could not be solved waits to be tried again: it can be cancelled, and that is all.

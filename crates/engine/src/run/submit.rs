@@ -231,7 +231,7 @@ impl RequestCheck<'_> {
         wanted: &[To],
         problems: &mut Vec<Problem>,
     ) -> Result<(), EngineError> {
-        if wanted.iter().any(|to| matches!(to, To::Address(..) | To::Received(_))) {
+        if wanted.iter().any(|to| matches!(to, To::Address(..)) || to.earlier().is_some()) {
             return Ok(());
         }
         let first =
@@ -262,7 +262,7 @@ impl RequestCheck<'_> {
         Ok(())
     }
 
-    /// Alerts whose people are named by `alert:ID/received`, and the one that this one follows. Live and
+    /// Alerts whose people are named by `alert:ID/…`, and the one that this one follows. Live and
     /// drill are apart: who got a drill is not told the next thing for real, without anybody's approval.
     async fn check_earlier(
         &self,
@@ -271,12 +271,10 @@ impl RequestCheck<'_> {
         wanted: &[To],
         problems: &mut Vec<Problem>,
     ) -> Result<(), EngineError> {
-        let received = wanted.iter().enumerate().filter_map(|(i, to)| match to {
-            To::Received(id) => Some((format!("audience[{i}]"), *id)),
-            _ => None,
-        });
+        let named = wanted.iter().enumerate();
+        let named = named.filter_map(|(i, to)| Some((format!("audience[{i}]"), to.earlier()?)));
         let follows = request.follows.map(|id| ("follows".to_owned(), id));
-        for (field, id) in received.chain(follows) {
+        for (field, id) in named.chain(follows) {
             match self.engine.inner.parts.store.alert(account, id).await.map_err(store_error)? {
                 None => problems.push(problem(&field, &format!("there is no alert {id}"))),
                 Some(earlier) if earlier.request.mode != request.mode => {

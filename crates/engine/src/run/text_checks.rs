@@ -180,7 +180,8 @@ fn channels_of(request: &AlertRequest, wanted: &[To]) -> Vec<ChannelNumber> {
                 | To::Subscribers
                 | To::Group(_, None)
                 | To::Recipient(_)
-                | To::Received(_) => true,
+                | To::Received(_)
+                | To::Earlier(..) => true,
             })
     };
     channels::numbers().filter(allowed).collect()

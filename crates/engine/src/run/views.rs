@@ -243,7 +243,7 @@ fn entry_of(block: &RosterBlock, endpoint: EndpointNo) -> Option<&RosterEntry> {
 }
 
 /// The address as reports show it: without what is a secret in it.
-fn shown_address(entry: &RosterEntry) -> String {
+pub fn shown_address(entry: &RosterEntry) -> String {
     let shown = entry.channel.map(|channel| channels::shown(channel, &entry.address).into_owned());
     shown.unwrap_or_else(|| entry.address.clone())
 }

@@ -136,7 +136,7 @@ fn alert(to: &ReplyTo, text: String, expires: Timestamp) -> AlertRequest {
         sender: None,
         mode: to.mode,
         participants_only: false,
-        needs_help: Vec::new(),
+        answer_rules: records::AnswerRules::default(),
         follows: None,
         flash: false,
         resources: Vec::new(),

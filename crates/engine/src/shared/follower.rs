@@ -127,6 +127,7 @@ impl Follower {
             // From SQL, then: a second behind at most.
             ActorCommand::Look { reply, .. } => _ = reply.send(None),
             ActorCommand::Deliveries { reply, .. } => _ = reply.send(None),
+            ActorCommand::People { question, .. } => question.send_back(),
             ActorCommand::Routes { routes, reply } => {
                 self.parts.routes = routes;
                 let _ = reply.send(Ok(()));

@@ -24,6 +24,29 @@ pub enum To {
     Address(ChannelNumber, String),
     /// Whoever got an earlier alert, or may have got it, by the devices that it went to.
     Received(AlertId),
+    /// People of an earlier alert, by what they have by now.
+    Earlier(AlertId, EarlierPeople),
+}
+
+/// Which people of an earlier alert.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum EarlierPeople {
+    /// Who did not answer, but for those who were left out.
+    NotAnswered,
+    /// Whom it failed to reach, or of whom nobody knows.
+    NotReached,
+    /// Whose answer has this key; `other`: is no choice.
+    Answer(String),
+}
+
+impl To {
+    /// The earlier alert whose people it names.
+    pub fn earlier(&self) -> Option<AlertId> {
+        match self {
+            To::Received(id) | To::Earlier(id, _) => Some(*id),
+            _ => None,
+        }
+    }
 }
 
 impl std::str::FromStr for To {
@@ -60,18 +83,30 @@ fn forms() -> String {
     let addresses: Vec<String> =
         channels::ALL.iter().map(|channel| channels::entry(channel.number(), channel.example())).collect();
     format!(
-        "all, area, area:ID, subscribers, group:NAME, group:NAME/CHANNEL, recipient:ID, alert:ID/received, or an address such as {}",
+        "all, area, area:ID, subscribers, group:NAME, group:NAME/CHANNEL, recipient:ID, {EARLIER_FORMS}, or an address such as {}",
         addresses.join(", ")
     )
 }
 
+/// What may stand behind the id of an earlier alert.
+pub const EARLIER_FORMS: &str = "alert:ID/received, /not_answered, /not_reached or /answer=KEY";
+
 fn earlier(rest: &str) -> Result<To, String> {
-    let Some((id, "received")) = rest.split_once('/') else {
+    let Some((id, which)) = rest.split_once('/') else {
         return Err(format!(
-            "alert:{rest:?} names nobody: write alert:ID/received for whoever got an earlier alert or may have"
+            "alert:{rest:?} names nobody: write {EARLIER_FORMS} for people of an earlier alert"
         ));
     };
-    id.parse().map(To::Received).map_err(|_| format!("{id:?} is no id of an alert: write alert:ID/received"))
+    let id = id.parse().map_err(|_| format!("{id:?} is no id of an alert: write {EARLIER_FORMS}"))?;
+    match which {
+        "received" => Ok(To::Received(id)),
+        "not_answered" => Ok(To::Earlier(id, EarlierPeople::NotAnswered)),
+        "not_reached" => Ok(To::Earlier(id, EarlierPeople::NotReached)),
+        _ => match which.strip_prefix("answer=").filter(|key| !key.is_empty()) {
+            Some(key) => Ok(To::Earlier(id, EarlierPeople::Answer(key.to_owned()))),
+            None => Err(format!("{which:?} names nobody of an alert: write {EARLIER_FORMS}")),
+        },
+    }
 }
 
 fn group(rest: &str) -> Result<To, String> {
@@ -112,8 +147,8 @@ pub fn parsed(request: &AlertRequest) -> Result<(Vec<To>, Vec<To>), Vec<Problem>
         .enumerate()
         .filter_map(|(i, text)| parse(format!("exclude[{i}]"), text))
         .collect();
-    for (i, to) in unwanted.iter().enumerate().filter(|(_, to)| matches!(to, To::Received(_))) {
-        let reason = format!("{to:?} cannot be left out: only an audience names whoever got an alert");
+    for (i, _) in unwanted.iter().enumerate().filter(|(_, to)| to.earlier().is_some()) {
+        let reason = "cannot be left out: only an audience names people of an earlier alert".to_owned();
         problems.push(Problem { field: format!("exclude[{i}]"), reason });
     }
     if request.audience.is_empty() {
@@ -148,6 +183,18 @@ mod tests {
             (
                 "alert:00000000-0000-0000-0000-000000000007/received",
                 To::Received(AlertId(uuid::Uuid::from_u128(7))),
+            ),
+            (
+                "alert:00000000-0000-0000-0000-000000000007/not_answered",
+                To::Earlier(AlertId(uuid::Uuid::from_u128(7)), EarlierPeople::NotAnswered),
+            ),
+            (
+                "alert:00000000-0000-0000-0000-000000000007/not_reached",
+                To::Earlier(AlertId(uuid::Uuid::from_u128(7)), EarlierPeople::NotReached),
+            ),
+            (
+                "alert:00000000-0000-0000-0000-000000000007/answer=2",
+                To::Earlier(AlertId(uuid::Uuid::from_u128(7)), EarlierPeople::Answer("2".into())),
             ),
         ];
         for (text, to) in table {

@@ -180,6 +180,16 @@ impl Matcher {
             && self.unwanted.addresses.contains_key(&(channel, channels::key(channel, address).into_owned()))
     }
 
+    /// Is this recipient on the list of exclusions?
+    pub fn excludes(&self, recipient: &Recipient, area: Option<&Area>) -> bool {
+        self.unwanted.names(recipient, area).is_some()
+    }
+
+    /// The channels that the alert may use.
+    pub fn channels(&self) -> Channels {
+        self.channels
+    }
+
     /// Does the audience name this recipient? The rule is that of the most specific entry: the id's own
     /// before the first group's.
     pub fn of(&self, recipient: &Recipient, area: Option<&Area>) -> Option<Match> {
@@ -219,8 +229,8 @@ impl Names {
                         rule,
                     ));
                 }
-                // The devices of an earlier alert are read from its roster, not asked of people.
-                To::Received(_) => {}
+                // The people of an earlier alert are read from its roster.
+                To::Received(_) | To::Earlier(..) => {}
                 To::Recipient(id) => _ = names.ids.entry(id.clone()).or_insert(rule),
                 To::Address(channel, address) => {
                     let key = channels::key(*channel, address).into_owned();

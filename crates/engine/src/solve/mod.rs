@@ -35,6 +35,7 @@ pub struct Solver<'a> {
     now: Timestamp,
     zones: FxHashMap<String, Option<TimeZone>>,
     seen_named: FxHashSet<String>,
+    seen_earlier: FxHashSet<String>,
     endpoints_max: usize,
     /// What it found so far.
     pub roster: Roster,
@@ -60,6 +61,7 @@ impl<'a> Solver<'a> {
             now,
             zones: FxHashMap::default(),
             seen_named: FxHashSet::default(),
+            seen_earlier: FxHashSet::default(),
             endpoints_max: endpoints_max as usize,
             roster: Roster::default(),
         }
@@ -132,8 +134,32 @@ impl<'a> Solver<'a> {
         }
     }
 
+    /// Adds people of an earlier alert by the devices that they have now. Whom the audience names anyhow, or
+    /// who was added before, is not added once more.
+    pub fn show_earlier(&mut self, people: &[Recipient]) {
+        for recipient in people {
+            let is_named = self.matcher.of(recipient, self.area.as_ref()).is_some();
+            if !is_named && self.seen_earlier.insert(recipient.id.clone()) {
+                let excluded = self.matcher.excludes(recipient, self.area.as_ref());
+                let channels = self.matcher.channels();
+                self.found(recipient, Match { channels, rule: 0, excluded });
+            }
+        }
+    }
+
+    /// Adds the device of an earlier alert behind which nobody was known.
+    pub fn earlier_address(&mut self, entry: &RosterEntry) {
+        if let Some(channel) = entry.channel.filter(|channel| self.matcher.channels().has(*channel)) {
+            self.bare_address(channel, &entry.address, 0);
+        }
+    }
+
     fn person(&mut self, recipient: &Recipient) {
         let Some(found) = self.matcher.of(recipient, self.area.as_ref()) else { return };
+        self.found(recipient, found);
+    }
+
+    fn found(&mut self, recipient: &Recipient, found: Match) {
         self.roster.count_person(recipient.language.as_deref());
         self.note_named(&recipient.id);
         if found.excluded {

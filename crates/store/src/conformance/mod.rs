@@ -240,7 +240,7 @@ fn request(expires: Timestamp) -> AlertRequest {
         attachments: Vec::new(),
         area: None,
         participants_only: false,
-        needs_help: Vec::new(),
+        answer_rules: records::AnswerRules::default(),
         follows: None,
     }
 }

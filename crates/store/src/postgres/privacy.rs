@@ -31,7 +31,8 @@ const BLOCK: &str = "UPDATE roster SET block = $2 WHERE place = $1";
 const WORDLESS: &str = "UPDATE deliveries SET detail = NULL, \
      answer = CASE WHEN answer IS NULL THEN NULL ELSE jsonb_set(answer::jsonb, '{text}', '\"\"')::text END \
      WHERE alert = $1 AND endpoint = ANY($2)";
-const REQUEST: &str = "UPDATE alerts SET request = $2 WHERE no = $1";
+const REQUEST: &str = "UPDATE alerts SET request = $2, \
+     asks_until = CASE WHEN asks_until IS NULL THEN NULL ELSE $3::bigint END WHERE no = $1";
 const PUT_ERASURE: &str = "INSERT INTO erasures (account, at, body) VALUES ($1, $2, $3) RETURNING no";
 const ERASURES: &str = "SELECT erasures.no, accounts.id, at, body FROM erasures \
      JOIN accounts ON accounts.no = erasures.account ORDER BY erasures.no";
@@ -110,9 +111,9 @@ impl Privacy for Postgres {
         request: &'a AlertRequest,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            let args = (as_i64(no.0), to_json(request)?);
-            let rewrite = Work::new(args, |link, (no, request)| {
-                Box::pin(async move { Ok(_ = link.execute(REQUEST, &[no, request]).await?) })
+            let args = (as_i64(no.0), to_json(request)?, request.expires.0);
+            let rewrite = Work::new(args, |link, (no, request, until)| {
+                Box::pin(async move { Ok(_ = link.execute(REQUEST, &[no, request, until]).await?) })
             });
             self.write(rewrite.again()).await
         })

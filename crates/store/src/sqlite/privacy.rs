@@ -63,11 +63,12 @@ impl Privacy for Sqlite {
         request: &'a AlertRequest,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            let request = to_json(request)?;
+            let (request, until) = (to_json(request)?, request.expires.0);
             let rewrite = move |tx: &Tx<'_>| {
                 overwriting(tx, || {
-                    tx.prepare_cached("UPDATE alerts SET request = ?2 WHERE no = ?1")?
-                        .execute((as_i64(no.0), &request))?;
+                    let update = "UPDATE alerts SET request = ?2, \
+                         asks_until = CASE WHEN asks_until IS NULL THEN NULL ELSE ?3 END WHERE no = ?1";
+                    tx.prepare_cached(update)?.execute((as_i64(no.0), &request, until))?;
                     Ok(())
                 })
             };

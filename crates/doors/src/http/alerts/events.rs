@@ -93,7 +93,7 @@ impl EventFollower {
         position: EventPosition,
     ) -> EventFollower {
         // There is nothing to follow once it is over.
-        let over = report.finished.is_some() || receiver.is_none();
+        let over = report.moments.finished.is_some() || receiver.is_none();
         EventFollower {
             waiting: VecDeque::new(),
             replayed: Vec::new(),
@@ -208,7 +208,7 @@ fn answer_event(endpoint: EndpointNo, answer: &Answer, position: &EventPosition)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::{Counts, ReportMoments, Times};
+    use engine::{Counts, ReportMoments, ReportOfPeople, Times};
     use records::AlertId;
     use std::collections::BTreeMap;
     use tokio::sync::broadcast;
@@ -230,7 +230,7 @@ mod tests {
             times: Times::default(),
             rate_now: 0.0,
             eta: None,
-            finished: None,
+            of_people: ReportOfPeople::default(),
             moments: ReportMoments::default(),
         })
     }

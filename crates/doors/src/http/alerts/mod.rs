@@ -10,9 +10,13 @@ mod check;
 mod event_position;
 pub(crate) mod events;
 mod forecasts;
+mod extension;
+mod follow_up;
+mod people;
 #[cfg(test)]
 mod tests;
 pub(crate) mod texts;
+pub(crate) mod timeline;
 pub(crate) mod view;
 pub(crate) mod warnings;
 mod xml;
@@ -90,6 +94,13 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/v1/alerts/{id}/verdict", get(forecasts::verdict))
         .route("/api/v1/drills:replay", post(forecasts::replay))
         .route("/api/v1/alerts/{id}/deliveries", get(deliveries))
+        .route("/api/v1/alerts/{id}/people", get(people::people))
+        .route("/api/v1/alerts/{id}/people/{recipient}", post(people::record))
+        .route("/api/v1/alerts/{id}/why/{recipient}", get(people::why))
+        .route("/api/v1/alerts/{id}/timeline", get(timeline::timeline))
+        .route("/api/v1/alerts/{id}/curve", get(timeline::curve))
+        .route("/api/v1/alerts/{id}/follow-ups", post(follow_up::create))
+        .route("/api/v1/alerts/{id}/answers", get(people::answers))
         .route("/api/v1/alerts/{id}/report", get(report))
         .route("/api/v1/alerts/{id}/events", get(events::events))
         .route("/api/v1/alerts/{id}/observers", post(add_observer).get(observers))
@@ -408,8 +419,13 @@ async fn steer(
         let Some(axum::Extension(caller)) = caller else { return Err(encoded_colon()) };
         return approvals::decide(&app, &caller, (id, word), &headers, body).await;
     }
+    if word == extension::VERB {
+        let Some(axum::Extension(caller)) = caller else { return Err(encoded_colon()) };
+        return Ok(extension::extend(&app, &caller, id, &headers, body).await?.into_response());
+    }
     let Some((_, verb)) = STEER.iter().find(|(known, _)| *known == word) else {
-        let verbs: Vec<&str> = STEER.iter().map(|(word, _)| *word).chain(approvals::VERBS).collect();
+        let verbs: Vec<&str> =
+            STEER.iter().map(|(word, _)| *word).chain([extension::VERB]).chain(approvals::VERBS).collect();
         let word: String = word.chars().take(40).collect();
         let near = nearest(&word, &verbs).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         let detail = format!("there is no verb {word:?}; known are {}{near}", verbs.join(", "));

@@ -73,6 +73,9 @@ pub(crate) fn request(request: &AlertRequest) -> Value {
         "choices".into(),
         request.choices.iter().map(|choice| self::choice(request, choice)).collect(),
     );
+    if let Some(wanted) = &request.answer_rules.stop_when {
+        out.insert("stop_when".into(), json!({"choice": wanted.choice, "people": wanted.people}));
+    }
     out.insert("terminal".into(), terminal(request.terminal).into());
     put_text(&mut out, "not_before", request.not_before.map(rfc3339).as_deref());
     out.insert("expires".into(), rfc3339(request.expires).into());
@@ -98,7 +101,7 @@ pub(crate) fn request(request: &AlertRequest) -> Value {
 
 fn choice(request: &AlertRequest, choice: &Choice) -> Value {
     let mut out = json!({"key": choice.key, "label": choice.label});
-    if request.needs_help.contains(&choice.key) {
+    if request.answer_rules.needs_help.contains(&choice.key) {
         out["needs_help"] = true.into();
     }
     out

@@ -173,7 +173,7 @@ fn request(alert: &Alert, persons: &[String], text: &str, until: Timestamp) -> A
         sender: alert.request.sender.clone(),
         mode: alert.request.mode,
         participants_only: false,
-        needs_help: Vec::new(),
+        answer_rules: records::AnswerRules::default(),
         follows: None,
         flash: false,
         resources: Vec::new(),

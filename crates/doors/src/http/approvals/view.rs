@@ -4,7 +4,7 @@ use super::deciders;
 use crate::http::alerts::view::summary;
 use crate::http::auth::signed_in::SignedInUser;
 use crate::http::request::time_text::rfc3339;
-use records::{Alert, Approval, ApprovalNeed, ApprovalPerson, EndedBy, Timestamp};
+use records::{Alert, Approval, ApprovalNeed, ApprovalPerson, ENOUGH_ANSWERS, EndedBy, Timestamp};
 use serde_json::{Value, json};
 
 /// The approval of an alert; null where it needs none.
@@ -44,7 +44,13 @@ pub(crate) fn ended_by(alert: &Alert) -> Value {
         let by = ended.by.as_ref().map(person);
         json!({"kind": ended.kind.name(), "by": by, "reason": ended.reason, "at": rfc3339(ended.at)})
     };
-    alert.approval.as_ref().and_then(|approval| approval.ended_by.as_ref()).map_or(Value::Null, ended)
+    match alert.approval.as_ref().and_then(|approval| approval.ended_by.as_ref()) {
+        Some(by) => ended(by),
+        None if alert.note.starts_with(ENOUGH_ANSWERS) => {
+            json!({"kind": "enough_answers", "by": null, "reason": alert.note, "at": null})
+        }
+        None => Value::Null,
+    }
 }
 
 /// Somebody who wrote, approved or ended something.

@@ -5,6 +5,7 @@
 //! schedule and the time, and the schedule is moved on only if it is still the version that was read. A
 //! process that no longer leads, and does not know it yet, finds the alert that the other made.
 
+use crate::http::alerts::timeline;
 use crate::http::alerts::{self, Acceptance};
 use crate::http::app::App;
 use crate::http::approvals::deciders;
@@ -55,6 +56,11 @@ pub(crate) async fn run(app: App) {
                 && let Err(problem) = help_cases::remove_past(&app).await
             {
                 tracing::warn!(why = problem.detail(), "help cases past their time could not be removed");
+            }
+            if looks.is_multiple_of(LOOKS_PER_REMOVAL)
+                && let Err(problem) = timeline::remove_past(&app).await
+            {
+                tracing::warn!(why = problem.detail(), "stories of removed alerts could not be removed");
             }
         }
         looks = looks.wrapping_add(1);

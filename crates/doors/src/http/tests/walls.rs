@@ -102,6 +102,19 @@ fn case_of(row: &Operation) -> Case {
             case(Alert, 200, nothing)
         }
         ("POST", "alerts/{id}/observers") => case(Alert, 201, observer),
+        ("POST", "alerts/{id}/people/{recipient}:answer") => {
+            case(Alert, 204, |_, _| Sent::Json(json!({"text": "safe, says the warden"})))
+        }
+        ("POST", "alerts/{id}/follow-ups") => case(Alert, 202, |_, n| {
+            Sent::Json(json!({"kind": "all_clear", "alert": {"text": n.to_string()}}))
+        }),
+        ("POST", "alerts/{id}:extend") => {
+            case(Alert, 200, |_, _| Sent::Json(json!({"expires": "2026-12-01T00:00:00Z"})))
+        }
+        ("POST", "help-cases/{id}:take") => case(Thing::Nobodys, 404, nothing),
+        ("POST", "help-cases/{id}:note" | "help-cases/{id}:resolve") => {
+            case(Thing::Nobodys, 404, |_, _| Sent::Json(json!({"text": "x"})))
+        }
         ("DELETE", "alerts/{id}/observers/{observer}") => case(Observer, 204, nothing),
         ("POST", "answers") => {
             case(Alert, 204, |id, _| Sent::Json(json!({"alert": id, "recipient": "ann", "text": "yes"})))
@@ -375,6 +388,7 @@ impl Walls {
         let case = case_of(row);
         let mut path = row.path.replace("{id}", id).replace("{observer}", observer).replace("{version}", "1");
         path = path.replace("{n}", "1");
+        path = path.replace("{recipient}", "ann");
         if row.path.ends_with("/credit-sessions") {
             path.push_str(&format!("?account={id}"));
         }

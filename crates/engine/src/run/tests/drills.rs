@@ -99,7 +99,7 @@ async fn who_needs_help_is_noted_and_in_a_drill_what_is_said_in_words(ground: Te
             request.mode = mode;
             request.require_answer = true;
             request.choices = ["1", "2"].map(|key| Choice { key: key.into(), label: key.into() }).into();
-            request.needs_help = vec!["2".to_owned()];
+            request.answer_rules.needs_help = vec!["2".to_owned()];
         })
     };
     let (live, drill) = (ask(Mode::Live).await.unwrap().alert, ask(Mode::Drill).await.unwrap().alert);
@@ -112,12 +112,13 @@ async fn who_needs_help_is_noted_and_in_a_drill_what_is_said_in_words(ground: Te
     }
     let noted = cases(&tested, 2).await;
     let expected = [(drill.id, EndpointNo(0)), (live.id, EndpointNo(1))];
-    let expected = expected.map(|(alert, endpoint)| HelpCase { alert, endpoint });
+    let expected = expected.map(|(alert, endpoint)| HelpCase::new(alert, endpoint));
     assert_eq!(noted, expected, "the newest alert first");
-    let delivery = tested.engine.delivery(Account::DEFAULT, drill.id, EndpointNo(0)).await.unwrap().unwrap();
+    let delivery =
+        tested.engine.people().delivery(Account::DEFAULT, drill.id, EndpointNo(0)).await.unwrap().unwrap();
     assert_eq!(delivery.state, DeliveryState::Answered);
     assert_eq!(delivery.answer.unwrap().text, "where is the exit");
-    let none = tested.engine.delivery(Account::DEFAULT, drill.id, EndpointNo(9)).await.unwrap();
+    let none = tested.engine.people().delivery(Account::DEFAULT, drill.id, EndpointNo(9)).await.unwrap();
     assert!(none.is_none());
     drop(carrier);
 }

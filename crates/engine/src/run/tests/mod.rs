@@ -9,6 +9,7 @@ mod devices;
 mod drills;
 mod erasure;
 mod forecasts;
+mod live_people;
 mod message_clients;
 mod messages;
 mod own_page;

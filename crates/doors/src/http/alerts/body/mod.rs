@@ -7,8 +7,8 @@ use crate::http::request::fields::{Object, list, nearest, noted, number, text};
 use crate::http::request::json::JsonNode;
 use channels::{Defaults, NoChannel};
 use records::{
-    AlertId, AlertRequest, AreaRequest, AudienceEntry, CallbackEvent, CallbackRequest, ChannelNumber, Choice,
-    Mode, OnUnknown, Priority, Strategy, Terminal, Timestamp,
+    AlertId, AlertRequest, AnswerRules, AreaRequest, AudienceEntry, CallbackEvent, CallbackRequest,
+    ChannelNumber, Choice, Mode, OnUnknown, Priority, StopWhen, Strategy, Terminal, Timestamp,
 };
 
 /// Entries of an audience, and of an exclusion list.
@@ -25,6 +25,8 @@ pub(crate) const CHOICES_MAX: usize = 32;
 pub(crate) const CHOICE_KEY_CHARS_MAX: usize = 16;
 /// Characters of a choice's label.
 pub(crate) const CHOICE_LABEL_CHARS_MAX: usize = 200;
+/// People whose answers end an alert at most.
+pub(crate) const STOP_PEOPLE_MAX: f64 = 5_000_000.0;
 /// Characters of a sender.
 pub(crate) const SENDER_CHARS_MAX: usize = 254;
 /// Characters of an alert's id.
@@ -47,7 +49,7 @@ pub(crate) const POLYGON_POINTS_MAX: usize = 100_000;
 pub(crate) const RADIUS_KM_MAX: f64 = 20_100.0;
 
 /// Members of a body.
-pub(crate) const MEMBERS: [&str; 23] = [
+pub(crate) const MEMBERS: [&str; 24] = [
     "headline",
     "text",
     "texts",
@@ -57,6 +59,7 @@ pub(crate) const MEMBERS: [&str; 23] = [
     "strategy",
     "require_answer",
     "choices",
+    "stop_when",
     "terminal",
     "not_before",
     "expires",
@@ -147,7 +150,7 @@ fn read(object: &mut Object, now: Timestamp, defaults: &Defaults, fields: &mut F
         sender: sender(object, fields),
         mode: object.word("mode", &MODES, fields).unwrap_or(Mode::Live),
         participants_only: object.flag("participants_only", fields).unwrap_or(false),
-        needs_help: answer_fields.needs_help,
+        answer_rules: answer_fields.rules,
         follows: follows(object, fields),
         flash: object.flag("flash", fields).unwrap_or(false),
         resources: resources(object, fields),
@@ -161,7 +164,7 @@ struct AnswerFields {
     strategy: Strategy,
     require_answer: bool,
     choices: Vec<Choice>,
-    needs_help: Vec<String>,
+    rules: AnswerRules,
     terminal: Terminal,
 }
 
@@ -183,7 +186,9 @@ fn answer_fields(object: &mut Object, fields: &mut Fields) -> AnswerFields {
             fields.push("strategy", "escalates to recipients without an answer, but require_answer is false");
         }
     }
-    AnswerFields { strategy, require_answer, choices, needs_help, terminal }
+    let stop_when = stop_when(object, &choices, fields);
+    let rules = AnswerRules { needs_help, stop_when };
+    AnswerFields { strategy, require_answer, choices, rules, terminal }
 }
 
 fn span(object: &mut Object, now: Timestamp, fields: &mut Fields) -> (Option<Timestamp>, Timestamp) {
@@ -302,10 +307,11 @@ pub(crate) fn whom(to: &str, has_area: bool, defaults: &Defaults) -> Result<Opti
         // The engine looks it up when the alert is accepted.
         "recipient" | "area" => Ok(None),
         "alert" => match rest.split_once('/') {
-            Some((id, "received")) if id.parse::<AlertId>().is_ok() => Ok(None),
-            _ => {
-                Err(format!("{to:?} names nobody: write alert:ID/received for whoever got an earlier alert"))
-            }
+            Some((id, which)) if id.parse::<AlertId>().is_ok() && names_earlier(which) => Ok(None),
+            _ => Err(format!(
+                "{to:?} names nobody: write alert:ID/received for whoever got an earlier alert, or \
+                 alert:ID/not_answered, /not_reached or /answer=KEY"
+            )),
         },
         // A group's name may hold a slash of its own: only a channel that is not built yet is refused here.
         "group" => match rest.rsplit_once('/').map(|(_, channel)| channels::named(channel)) {
@@ -321,6 +327,12 @@ pub(crate) fn whom(to: &str, has_area: bool, defaults: &Defaults) -> Result<Opti
             Ok((entry != to).then_some(entry))
         }
     }
+}
+
+/// Which people of an earlier alert.
+fn names_earlier(which: &str) -> bool {
+    let answer = which.strip_prefix("answer=");
+    matches!(which, "received" | "not_answered" | "not_reached") || answer.is_some_and(|key| !key.is_empty())
 }
 
 /// Said of what stands before the colon of an audience's entry, with what was probably meant.
@@ -391,6 +403,29 @@ fn strategy(node: JsonNode, at: &str, fields: &mut Fields) -> Option<Strategy> {
             None
         }
     }
+}
+
+/// When enough people have answered.
+fn stop_when(object: &mut Object, choices: &[Choice], fields: &mut Fields) -> Option<StopWhen> {
+    let path = object.path("stop_when");
+    let mut wanted = Object::open(object.take("stop_when")?, &path, &["choice", "people"], fields)?;
+    let choice = wanted.needed_text("choice", CHOICE_KEY_CHARS_MAX, fields)?;
+    let at = wanted.path("people");
+    let Some(people) = wanted.take("people") else {
+        fields.push(at, "is needed: how many people");
+        return None;
+    };
+    let people = number(&people, &at, 1.0, STOP_PEOPLE_MAX, fields)?;
+    if people.fract() != 0.0 {
+        fields.push(at, "is no whole number");
+        return None;
+    }
+    if !choices.iter().any(|known| known.key == choice) {
+        let reason = format!("is {choice:?}, which is the key of no choice of the alert");
+        fields.push(wanted.path("choice"), reason);
+        return None;
+    }
+    Some(StopWhen { choice, people: people as u32 })
 }
 
 /// Choices, and the keys of those by which people call for help.

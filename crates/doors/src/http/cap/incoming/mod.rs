@@ -220,7 +220,7 @@ pub(super) fn blank(texts: Texts, priority: Priority, expires: Timestamp) -> Ale
         sender: None,
         mode: Mode::Live,
         participants_only: false,
-        needs_help: Vec::new(),
+        answer_rules: records::AnswerRules::default(),
         follows: None,
         flash: false,
         resources: Vec::new(),
