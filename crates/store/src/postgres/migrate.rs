@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0012_approval.sql"),
     include_str!("../../migrations/postgres/0013_import_jobs.sql"),
     SEARCH_TERMS,
+    include_str!("../../migrations/postgres/0017_directory_revisions.sql"),
 ];
 /// Its table is filled from the people there are.
 const ATTRIBUTES: &str = include_str!("../../migrations/postgres/0007_attributes.sql");

@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0013_approval.sql"),
     include_str!("../../migrations/sqlite/0014_import_jobs.sql"),
     SEARCH_TERMS,
+    include_str!("../../migrations/sqlite/0018_directory_revisions.sql"),
 ];
 /// Its table is filled from the people there are.
 const ATTRIBUTES: &str = include_str!("../../migrations/sqlite/0008_attributes.sql");

@@ -19,6 +19,7 @@ mod privacy;
 mod queue;
 mod readers;
 mod recipients;
+mod revisions;
 mod roster;
 mod sessions;
 mod staging;
