@@ -13,11 +13,14 @@
 
 mod api;
 mod approval;
+mod audience;
+mod directory;
 mod dispatch;
 mod inbound_text;
 mod messages;
 mod nearest;
 mod plan;
+mod previews;
 mod privacy;
 mod record;
 pub mod report;
@@ -33,10 +36,16 @@ pub use approval::{
     ApprovalDecision, ApprovalPolicy, ApprovalRefusal, ApprovalRule, ApprovalSubject, ApprovalVerb,
     OriginKind, REMIND_S,
 };
+pub use audience::{
+    AudienceCount, AudienceDevice, AudienceError, AudienceOverlap, AudiencePerson, Audiences, COUNTS_AT_ONCE,
+    EntryCount, PeopleFilter, PeoplePage, WhyNamed,
+};
+pub use directory::DirectoryCache;
 pub use dispatch::{TextCache, without_values};
 pub use inbound_text::{Service, ServiceWord, StopReading, is_stop_word, read_service, read_stop};
 pub use messages::{INTAKE_WAITING_MAX, MessageView, Messages, Steered, Unroutable};
 pub use placeholders::literal as literal_text;
+pub use previews::{AlertPreview, AlertPreviews, PREVIEWS_MAX, PreviewRequest, PreviewedText};
 pub use privacy::{Erased, ForgetElsewhere, ForgottenPerson, PersonExport, Privacy};
 pub use run::{Callbacks, Engine, GATEWAYS, Health, Question, Stops};
 pub use services::{

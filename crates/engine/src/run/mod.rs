@@ -3,6 +3,7 @@
 mod actor;
 mod alerts;
 mod approvals;
+mod audience_source;
 mod blocks;
 mod callbacks;
 mod command;
@@ -42,6 +43,9 @@ mod told_before;
 mod turns;
 mod unmatched_log;
 mod views;
+
+pub(crate) use audience_source::{AudienceOf, SolveInputs, group_of};
+pub(crate) use told_before::ToldBefore;
 
 pub use actor::{EngineActor, Lags, StopReason, bus_error, store_error};
 pub use callbacks::Callbacks;
@@ -369,6 +373,11 @@ impl Engine {
 /// The routes of an engine, as configured now.
 pub(crate) fn routes_of(engine: &Engine) -> Arc<Vec<Route>> {
     engine.inner.routes.load_full()
+}
+
+/// How far stops go, as configured now.
+pub(crate) fn opt_out_rules(engine: &Engine) -> crate::api::OptOutRules {
+    engine.inner.keywords.load().opt_out.clone()
 }
 
 /// Channels with a live route that takes what an account sends.

@@ -61,12 +61,12 @@ impl Settling {
 }
 
 impl ToldBefore {
-    /// Shows a solver the devices of an alert. On the calling thread.
+    /// Shows a solver the devices of an alert, which an entry of this place names. On the calling thread.
     pub fn show(
         &self,
         parts: &Parts,
         account: &str,
-        id: AlertId,
+        (id, place): (AlertId, u32),
         solver: &mut Solver<'_>,
         runtime: &Handle,
     ) -> Result<(), EngineError> {
@@ -99,7 +99,7 @@ impl ToldBefore {
             let people = runtime.block_on(store.recipients_by_ids(account, &ids)).map_err(store_error)?;
             let people: FxHashMap<String, Recipient> =
                 people.into_iter().map(|person| (person.id.clone(), person)).collect();
-            entries.into_iter().for_each(|entry| solver.told_before(entry, &people));
+            entries.into_iter().for_each(|entry| solver.told_before(entry, &people, place));
             rest = behind;
         }
         Ok(())

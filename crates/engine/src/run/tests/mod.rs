@@ -2,6 +2,7 @@
 //! hand.
 
 mod approval;
+mod audience_counts;
 mod backend;
 mod carrier_words;
 mod devices;
