@@ -171,6 +171,8 @@ fn is_the_leaders(request: &Request) -> bool {
         "/api/v1/answers" | "/api/v1/cap" | "/alerts/{id}" | "/api/v1/recipients/{id}/export" => true,
         "/api/v1/recipients/{id}" => *method == Method::POST,
         "/api/v1/stops/{id}" => true,
+        // Pages of previews are in the memory of the process that made them.
+        "/api/v1/alerts:preview" | "/api/v1/previews/{id}" => true,
         path => path.starts_with("/api/v1/alerts/{id}"),
     }
 }

@@ -5,7 +5,7 @@
 //! [`callbacks`], [`recipients`], [`groups`], [`accounts`], [`tokens`], [`users`], [`session`], [`oidc`],
 //! [`approvals`], [`cap`], [`attachments`], [`drafts`], [`templates`], [`areas`], [`schedules`], [`audit`],
 //! [`operations`], [`pages`], [`openapi`], [`imports`], [`directories`], [`scim`], [`help_cases`],
-//! [`profiles`]. Every request passes the [`server`], the [`router`], the guard
+//! [`profiles`], [`audience`], [`previews`]. Every request passes the [`server`], the [`router`], the guard
 //! ([`auth`], by the table in [`routes`]) and the [`forward`]ing to the leader; it is read by [`request`],
 //! and handed to the engine or the store. All its problems are reported at once, field by field
 //! ([`problem`]).
@@ -18,6 +18,7 @@ mod app;
 mod approvals;
 mod areas;
 mod attachments;
+mod audience;
 mod audit;
 mod auth;
 mod authors;
@@ -36,6 +37,7 @@ mod openapi;
 mod operations;
 mod pages;
 mod person_page;
+mod previews;
 mod problem;
 mod profiles;
 mod recipients;

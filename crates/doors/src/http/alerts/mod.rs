@@ -22,6 +22,7 @@ use crate::http::app::App;
 use crate::http::approvals::{self, deciders};
 use crate::http::attachments;
 use crate::http::auth::Caller;
+use crate::http::previews::frames::PreviewFrames;
 use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::profiles::{self, AlertDefaults};
 use crate::http::request::body::{media_type, off_thread};
@@ -38,7 +39,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
-use engine::{DeliveryView, Draft, EngineError, Steer, Submitted};
+use engine::{Audiences, DeliveryView, Draft, EngineError, Steer, Submitted};
 use futures_util::stream;
 use net::{OutboundPolicy, OutboundRefusal};
 use records::{
@@ -77,6 +78,10 @@ pub(crate) struct AlertState {
     pub outbound: Arc<ArcSwap<OutboundPolicy>>,
     /// Somebody has to be told of an approval at once.
     pub approvals_wake: Arc<Notify>,
+    /// Counts audiences before they are sent to.
+    pub audiences: Audiences,
+    /// Pages of mails that are previewed.
+    pub frames: PreviewFrames,
 }
 
 pub(crate) fn routes() -> Router<App> {
