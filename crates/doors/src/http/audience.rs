@@ -248,6 +248,14 @@ mod tests {
         server.close().await;
     }
 
+    #[test]
+    fn who_comes_while_too_many_are_counted_is_told_when_to_come_again() {
+        use axum::response::IntoResponse;
+        let response = super::problem(engine::AudienceError::Busy).into_response();
+        assert_eq!(response.status(), 429);
+        assert_eq!(response.headers()["retry-after"], "1");
+    }
+
     #[tokio::test]
     async fn a_user_who_is_limited_counts_and_sees_their_own_groups_alone() {
         let server = town().await;

@@ -131,6 +131,12 @@ impl Audiences {
         Ok(evaluation)
     }
 
+    /// Takes all places, as if so many audiences were being solved.
+    #[cfg(test)]
+    pub(crate) fn all_places(&self) -> tokio::sync::OwnedSemaphorePermit {
+        self.inner.places.clone().try_acquire_many_owned(COUNTS_AT_ONCE as u32).unwrap()
+    }
+
     fn kept<T>(&self, look: impl FnOnce(&mut KeptEvaluations) -> T) -> T {
         look(&mut self.inner.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }

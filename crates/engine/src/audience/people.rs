@@ -114,11 +114,7 @@ fn found<'a>(
     evaluation: &'a Evaluation,
     filter: &PeopleFilter,
 ) -> Result<(Vec<&'a Mark>, Option<usize>), AudienceError> {
-    let audience = &evaluation.read.request.audience;
-    let places: Option<Vec<u32>> = filter.entry.as_ref().map(|sought| {
-        let fitting = audience.iter().zip(0..).filter(|(entry, _)| entry.to == *sought);
-        fitting.map(|(_, place)| place).collect()
-    });
+    let places = filter.entry.as_ref().map(|sought| places(evaluation, sought));
     if places.as_ref().is_some_and(Vec::is_empty) {
         return Err(AudienceError::UnknownEntry);
     }
@@ -133,6 +129,14 @@ fn found<'a>(
     let page: Vec<&Mark> = fitting.by_ref().take(filter.limit).map(|(_, mark)| mark).collect();
     let next = fitting.next().map(|(place, _)| place);
     Ok((page, next))
+}
+
+/// The places of an entry in the audience, as it stands there or written in another way.
+fn places(evaluation: &Evaluation, sought: &str) -> Vec<u32> {
+    let read = sought.parse::<To>().ok();
+    let entries = evaluation.read.request.audience.iter().zip(&evaluation.read.wanted).zip(0..);
+    let is_it = |entry: &str, to: &To| entry == sought || read.as_ref().is_some_and(|read| read == to);
+    entries.filter(|((entry, to), _)| is_it(&entry.to, to)).map(|(_, place)| place).collect()
 }
 
 /// The groups of the entries, read once.

@@ -3,7 +3,7 @@
 
 use super::backend::{TestBackend, over_both};
 use super::test_engine::{TestEngine, person};
-use crate::audience::{AudienceCount, AudiencePerson, Audiences, PeopleFilter};
+use crate::audience::{AudienceCount, AudienceError, AudiencePerson, Audiences, PeopleFilter};
 use crate::run::solving;
 use crate::run::told_before::ToldBefore;
 use crate::testing::{alert, request};
@@ -267,7 +267,27 @@ async fn people_are_found_by_what_becomes_of_them(ground: TestBackend) {
     }
 }
 
+async fn who_comes_while_all_places_are_taken_is_asked_to_come_again(ground: TestBackend) {
+    let engine = ground.engine_under_test().await;
+    engine.people(vec![person("ann", &["sms:+46701000001"])]).await;
+    let audiences = Audiences::of(&engine.engine);
+    let to = |id: &str| {
+        let entry = AudienceEntry { to: format!("recipient:{id}"), strategy: None, expires: None };
+        AlertRequest { audience: vec![entry], ..request("x") }
+    };
+    audiences.count("default", to("ann")).await.unwrap();
+    let places = audiences.all_places();
+    assert_eq!(audiences.count("default", to("ann")).await.unwrap().people, 1, "it is kept");
+    assert_eq!(audiences.count("default", to("bo")).await, Err(AudienceError::Busy));
+    drop(places);
+    assert_eq!(audiences.count("default", to("bo")).await.unwrap().unknown, ["recipient:bo"]);
+    engine.pass_s(61);
+    let _places = audiences.all_places();
+    assert_eq!(audiences.count("default", to("ann")).await, Err(AudienceError::Busy), "no longer");
+}
+
 over_both!(
+    who_comes_while_all_places_are_taken_is_asked_to_come_again,
     a_count_is_what_solving_finds_and_the_index_changes_nothing,
     people_are_found_by_what_becomes_of_them,
 );
