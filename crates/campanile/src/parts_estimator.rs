@@ -4,7 +4,7 @@ use crate::setup::ConfiguredRoute;
 use arc_swap::ArcSwap;
 use engine::UnitsEstimator;
 use gateway::{AnyRoute, registry};
-use records::{AlertNo, Body, CallbackPurpose, EndpointNo, Route};
+use records::{AlertNo, Body, CallbackPurpose, EndpointNo, MessagePreview, PreviewSource, Route};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -39,6 +39,15 @@ impl UnitsEstimator for PartsEstimator {
         let routes = self.routes.load();
         let Some(settings) = routes.get(&route.name) else { return u32::MAX };
         registry::of(route.channel).map_or(u32::MAX, |gateway| gateway.units_max(settings))
+    }
+
+    fn preview(&self, route: &Route, source: &PreviewSource<'_>) -> MessagePreview {
+        let routes = self.routes.load();
+        let found = registry::of(route.channel).zip(routes.get(&route.name));
+        found.map_or_else(
+            || MessagePreview::as_it_is(source),
+            |(gateway, settings)| gateway.preview(settings, source),
+        )
     }
 }
 

@@ -147,6 +147,7 @@ fn engine_parts(
         settings: setup.engine.clone(),
         clients: setup.parties.clone(),
         texts: engine::TextCache::default(),
+        directory: engine::DirectoryCache::default(),
     }
 }
 

@@ -6,8 +6,8 @@ pub use report::*;
 
 use crate::approval::{ApprovalPolicy, ApprovalRefusal};
 use records::{
-    Alert, AlertId, AlertNo, AlertRequest, Answer, ApprovalPerson, Body, EndpointNo, MessageClient, Mode,
-    Origin, Route, Timestamp,
+    Alert, AlertId, AlertNo, AlertRequest, Answer, ApprovalPerson, Body, DeliveryState, EndpointNo,
+    MessageClient, MessagePreview, Mode, Origin, PreviewSource, Reason, Route, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub struct Parts {
     pub store: store::SharedStore,
     /// Ways out, as configured.
     pub routes: Vec<Route>,
-    /// How many units of a route's rate a rendering costs.
+    /// What a rendering costs.
     pub weigher: Arc<dyn UnitsEstimator>,
     /// Answer links.
     pub links: Arc<dyn Links>,
@@ -32,8 +32,10 @@ pub struct Parts {
     pub settings: Settings,
     /// Clients that hand in messages and get those of people to their numbers.
     pub clients: Vec<MessageClientSettings>,
-    /// Compiled texts of alerts: empty at a start.
+    /// Compiled texts of alerts.
     pub texts: crate::dispatch::TextCache,
+    /// People of accounts in memory: empty at a start.
+    pub directory: crate::directory::DirectoryCache,
 }
 
 impl Parts {
@@ -152,6 +154,11 @@ pub trait UnitsEstimator: Send + Sync {
     /// So many units one message may have on this route: what has more cannot be sent.
     fn units_max(&self, _route: &Route) -> u32 {
         u32::MAX
+    }
+
+    /// How a message reads as this route writes it.
+    fn preview(&self, _route: &Route, source: &PreviewSource<'_>) -> MessagePreview {
+        MessagePreview::as_it_is(source)
     }
 }
 

@@ -14,12 +14,15 @@
 mod alert_evidence;
 mod api;
 mod approval;
+mod audience;
+mod directory;
 mod dispatch;
 mod forecast;
 mod inbound_text;
 mod messages;
 mod nearest;
 mod plan;
+mod previews;
 mod privacy;
 mod record;
 pub mod report;
@@ -36,14 +39,25 @@ pub use approval::{
     ApprovalDecision, ApprovalPolicy, ApprovalRefusal, ApprovalRule, ApprovalSubject, ApprovalVerb,
     OriginKind, REMIND_S,
 };
+pub use audience::{
+    AudienceCount, AudienceDevice, AudienceError, AudienceFilter, AudienceOverlap, AudiencePage,
+    AudiencePerson, Audiences, COUNTS_AT_ONCE, EntryCount, WhyNamed,
+};
+pub use directory::DirectoryCache;
 pub use dispatch::{TextCache, without_values};
 pub use forecast::*;
 pub use inbound_text::{Service, ServiceWord, StopReading, is_stop_word, read_service, read_stop};
 pub use messages::{INTAKE_WAITING_MAX, MessageView, Messages, Steered, Unroutable};
 pub use placeholders::literal as literal_text;
 pub use plan::{RaisedLimit, Replayed, ReplayedRoute, RouteFact, Target, Verdict, Without};
+pub use previews::{AlertPreview, AlertPreviews, PREVIEWS_MAX, PreviewRequest, PreviewedText};
 pub use privacy::{Erased, ForgetElsewhere, ForgottenPerson, PersonExport, Privacy};
-pub use run::{AlertPeople, AlertStory, AnswerFilter, Callbacks, ConfirmationTimes, CurvePoint, Engine, Forecasts, GATEWAYS, Health, MarkKind, MatchedEntry, PeopleFilter, PeoplePage, PersonPlace, Question, RECORDED_BY, ReplayRequest, RouteError, RoutePoint, RouteStatus, RouteSubstitute, RouteTest, Routes, Stops, StoryMark, TEST_LASTS_S, WhyConstraints, WhyPerson};
+pub use run::{
+    AlertPeople, AlertStory, AnswerFilter, Callbacks, ConfirmationTimes, CurvePoint, Engine, Forecasts,
+    GATEWAYS, Health, MarkKind, MatchedEntry, PeopleFilter, PeoplePage, PersonPlace, Question, RECORDED_BY,
+    ReplayRequest, RouteError, RoutePoint, RouteStatus, RouteSubstitute, RouteTest, Routes, Stops, StoryMark,
+    TEST_LASTS_S, WhyConstraints, WhyPerson,
+};
 pub use services::{
     CODE_MINUTES, ChatBot, ChatLink, CodeResult, GroupStanding, JoinRequest, JoinResult, Joining,
     LoginDevice, Logins, OwnPage, PageAct, PageGroup, PageView, PreparedAlert, RefusedDevice, ServiceRules,

@@ -11,7 +11,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use futures_util::future::BoxFuture;
-use records::{Body, ChannelNumber};
+use records::{Body, ChannelNumber, MessagePreview, PreviewSource};
 use settings::{AnySection, Section, SectionType};
 
 #[cfg(test)]
@@ -104,6 +104,11 @@ pub(crate) trait ChannelGateway: Send + Sync + 'static {
     fn units_max(_settings: &SettingsOf<Self>) -> u32 {
         u32::MAX
     }
+
+    /// How a message reads as a route of these settings writes it.
+    fn preview(_settings: &SettingsOf<Self>, source: &PreviewSource<'_>) -> MessagePreview {
+        MessagePreview::as_it_is(source)
+    }
 }
 
 /// The settings of a channel's routes.
@@ -181,6 +186,9 @@ pub trait Gateway: Send + Sync {
 
     /// So many of them one message may cost: what costs more cannot be sent.
     fn units_max(&self, route: &AnyRoute) -> u32;
+
+    /// How a message reads as the route writes it.
+    fn preview(&self, route: &AnyRoute, source: &PreviewSource<'_>) -> MessagePreview;
 
     /// Starts a simulator of the far end: a real listener on a free port of this machine. Nothing where there
     /// is none.
@@ -301,6 +309,13 @@ impl<G: ChannelGateway> Gateway for G {
 
     fn units_max(&self, route: &AnyRoute) -> u32 {
         route.get::<SettingsOf<G>>().map_or(u32::MAX, G::units_max)
+    }
+
+    fn preview(&self, route: &AnyRoute, source: &PreviewSource<'_>) -> MessagePreview {
+        match route.get::<SettingsOf<G>>() {
+            Some(settings) => G::preview(settings, source),
+            None => MessagePreview::as_it_is(source),
+        }
     }
 
     fn simulate(

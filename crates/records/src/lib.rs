@@ -23,6 +23,7 @@ mod line_block;
 mod message;
 mod notice;
 mod outcome;
+mod preview;
 mod recipient;
 mod redacted;
 mod roster;
@@ -66,7 +67,10 @@ pub use outcome::{
     AttemptRef, AttemptResult, Claim, Inbound, InboundOctets, Intent, NotTried, Outcome, PersonReply,
     Receipt, ReceiptState, channel_key, decode_outcomes, edge_key, encode_outcomes, mail_key,
 };
-pub use recipient::{Device, DeviceProfile, Letters, Position, Preference, QuietHours, Recipient};
+pub use preview::{MessagePreview, PreviewSource, TextEncoding};
+pub use recipient::{
+    Device, DeviceProfile, Letters, PersonFacts, Position, Preference, QuietHours, Recipient, RecipientView,
+};
 pub use redacted::Redacted;
 pub use roster::{
     Person, PlacedProfile, QuietSpan, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry, RosterMessage,

@@ -1,4 +1,7 @@
 mod form1;
+mod view;
+
+pub use view::{PersonFacts, RecipientView};
 
 use crate::{ChannelNumber, DecodeError};
 use serde::{Deserialize, Serialize};

@@ -4,6 +4,12 @@ use records::{Recipient, Timestamp};
 
 /// People. A key is (account, recipient id).
 pub trait Recipients {
+    /// How often the account's people, and its groups and stops, have changed: what was read of them holds
+    /// while this stays, whoever wrote.
+    fn directory_revision<'a>(
+        &'a self,
+        account: &'a str,
+    ) -> BoxFuture<'a, Result<DirectoryRevision, StoreError>>;
     /// Inserts or replaces. All or none; of two with one id the later stays. Resolves to each one's new
     /// version (for ETags).
     fn put_recipients<'a>(
@@ -101,6 +107,15 @@ pub trait Recipients {
     fn import_progress(&self, import: ImportNo) -> Option<(u64, u64)>;
     /// Drops a staged import; its rows are removed in the background.
     fn abandon_import(&self, import: ImportNo) -> BoxFuture<'_, Result<(), StoreError>>;
+}
+
+/// Changes of an account's directory, counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct DirectoryRevision {
+    /// Changes of people, and of which imports are seen.
+    pub people: u64,
+    /// Changes of groups and of stops.
+    pub stops: u64,
 }
 
 /// An import's generation.

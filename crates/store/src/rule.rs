@@ -1,6 +1,6 @@
 //! Rules on attributes: whom they fit, and which are refused.
 
-use records::{Recipient, Rule, Test};
+use records::{PersonFacts, Rule, Test};
 use std::borrow::Cow;
 
 /// How deep a rule may nest; a bare test is 1 deep.
@@ -11,7 +11,7 @@ pub const RULE_TESTS_MAX: usize = 64;
 pub const RULE_VALUES_MAX: usize = 1_000;
 
 /// Does the rule fit this recipient? An attribute that is absent fits no test but `exists: false`.
-pub fn fits(rule: &Rule, recipient: &Recipient) -> bool {
+pub fn fits(rule: &Rule, recipient: &impl PersonFacts) -> bool {
     match rule {
         Rule::All(rules) => rules.iter().all(|rule| fits(rule, recipient)),
         Rule::Any(rules) => rules.iter().any(|rule| fits(rule, recipient)),
@@ -62,14 +62,14 @@ fn check_test(attribute: &str, test: &Test) -> Result<(), String> {
 }
 
 /// `id`, `name`, `language` and `time_zone` can be tested like attributes.
-fn value<'a>(recipient: &'a Recipient, attribute: &str) -> Option<Cow<'a, str>> {
+fn value<'a>(recipient: &'a impl PersonFacts, attribute: &str) -> Option<Cow<'a, str>> {
     let filled = |text: &'a str| (!text.is_empty()).then_some(Cow::Borrowed(text));
     match attribute {
-        "id" => filled(&recipient.id),
-        "name" => filled(&recipient.name),
-        "language" => recipient.language.as_deref().map(Cow::Borrowed),
-        "time_zone" => recipient.time_zone.as_deref().map(Cow::Borrowed),
-        other => recipient.attributes.get(other).map(|value| Cow::Borrowed(value.as_str())),
+        "id" => filled(recipient.id()),
+        "name" => filled(recipient.name()),
+        "language" => recipient.language().map(Cow::Borrowed),
+        "time_zone" => recipient.time_zone().map(Cow::Borrowed),
+        other => recipient.attribute(other).map(Cow::Borrowed),
     }
 }
 
@@ -117,6 +117,7 @@ fn number(value: &str) -> Option<Number> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use records::Recipient;
 
     fn test(attribute: &str, test: Test) -> Rule {
         Rule::Test { attribute: attribute.to_owned(), test }

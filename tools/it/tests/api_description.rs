@@ -124,6 +124,10 @@ impl Seeds {
             "choices": [{"key": "1", "label": "Safe"}], "texts": {"sv": {"mail": {"subject": "S", "text": "y"}}},
             "callback": {"url": "https://nobody.example"}});
         let done = self.api.submit(&json!({"text": "x", "audience": ["group:staff"]})).await;
+        let mail = json!({"text": "x", "channels": ["mail"], "texts": {"mail": {"html": "<p>x</p>"}}});
+        let shown = self.api.post("/api/v1/alerts:preview", &mail).await.expect(200);
+        let page = shown["texts"][0]["html"]["url"].as_str().unwrap();
+        self.add("/api/v1/previews/{id}", json!({"id": page.rsplit('/').next()}));
         self.api.done(&done, SOON).await;
         let asked = self.api.submit_and_solve(&text).await;
         let message = cap_message();

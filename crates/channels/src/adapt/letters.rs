@@ -36,6 +36,17 @@ pub(super) fn lossy(letters: Letters, text: &str) -> String {
     spelled(letters, text).text
 }
 
+/// A letter as it is spelled in the default alphabet of GSM; nothing where it is there already, or has no
+/// such spelling.
+pub(super) fn in_gsm(letter: char) -> Option<String> {
+    if has(Letters::Gsm, letter) {
+        return None;
+    }
+    let composed: String = std::iter::once(letter).nfc().collect();
+    let spelled = spelled(Letters::Gsm, &composed);
+    (spelled.lost == 0).then_some(spelled.text).filter(|text| is_invisible(letter) || !text.is_empty())
+}
+
 /// The mark that a device can show: that of the language, or the English one.
 pub(super) fn mark(letters: Letters, mark: Mark) -> Mark {
     if spelled(letters, mark.text()).lost > 0 { Mark::default() } else { mark }

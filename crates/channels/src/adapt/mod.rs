@@ -54,6 +54,12 @@ impl std::fmt::Display for CannotAdapt {
     }
 }
 
+/// A letter that the default alphabet of GSM lacks, spelled in that alphabet; nothing where there is no such
+/// spelling.
+pub fn in_gsm(letter: char) -> Option<String> {
+    letters::in_gsm(letter)
+}
+
 /// The line of a text that says how to answer it.
 pub fn choices_line(choices: &[Choice]) -> String {
     if choices.is_empty() {

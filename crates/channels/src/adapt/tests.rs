@@ -204,3 +204,21 @@ proptest! {
         prop_assert!(again == Ok(content.clone()) || headline_in_text && content.subject.is_some(), "{:?}", again);
     }
 }
+
+#[test]
+fn a_letter_that_gsm_lacks_is_spelled_in_it_where_that_can_be_read() {
+    for (letter, spelled) in [
+        ('\u{2013}', Some("-")),
+        ('\u{2019}', Some("'")),
+        ('\u{151}', Some("o")),
+        ('\u{416}', Some("Zh")),
+        ('\u{200b}', Some("")),
+        ('`', Some("'")),
+        ('\u{e5}', None),
+        ('\u{20ac}', None),
+        ('\u{6f22}', None),
+        ('\u{1f525}', None),
+    ] {
+        assert_eq!(super::in_gsm(letter).as_deref(), spelled, "{letter}");
+    }
+}

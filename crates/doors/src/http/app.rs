@@ -9,6 +9,7 @@ use crate::http::cap::CapState;
 use crate::http::carriers::TestLimits;
 use crate::http::directories::DirectoryState;
 use crate::http::operations::OperationsState;
+use crate::http::previews::frames::PreviewFrames;
 use crate::http::problem::HttpResult;
 use crate::http::request::body::BodyLimits;
 use crate::http::request::json::JsonNode;
@@ -20,7 +21,7 @@ use axum::body::Body;
 use axum::extract::FromRef;
 use axum::http::HeaderMap;
 use channels::Defaults;
-use engine::{Clock, Engine};
+use engine::{Audiences, Clock, Engine};
 use records::Timestamp;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
@@ -84,6 +85,7 @@ pub(crate) struct AppState {
 impl App {
     pub(crate) fn new(deps: Deps, config: &HttpConfig, stopping: watch::Receiver<bool>) -> App {
         let limits = &config.limits;
+        let audiences = Audiences::of(&deps.engine);
         App(Arc::new(AppState {
             engine: deps.engine,
             store: deps.store,
@@ -110,6 +112,8 @@ impl App {
                 event_streams: EventStreams::new(stopping.clone()),
                 outbound: deps.policies.outbound,
                 approvals_wake: Arc::default(),
+                audiences,
+                frames: PreviewFrames::default(),
             },
             audit: AuditState::new(deps.secrets.audit),
             operations: Arc::new(OperationsState {

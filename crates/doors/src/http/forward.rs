@@ -175,6 +175,8 @@ fn is_the_leaders(request: &Request) -> bool {
         "/api/v1/tests/{id}" | "/api/v1/recipients/{id}/devices/{n}" => true,
         path if path.starts_with("/api/v1/routes") => true,
         "/api/v1/stops/{id}" | "/api/v1/help-cases/{id}" => true,
+        // Pages of previews are in the memory of the process that made them.
+        "/api/v1/alerts:preview" | "/api/v1/previews/{id}" => true,
         path => path.starts_with("/api/v1/alerts/{id}"),
     }
 }

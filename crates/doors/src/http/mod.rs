@@ -5,8 +5,8 @@
 //! [`callbacks`], [`recipients`], [`groups`], [`accounts`], [`tokens`], [`users`], [`session`], [`oidc`],
 //! [`approvals`], [`cap`], [`attachments`], [`drafts`], [`templates`], [`areas`], [`schedules`], [`audit`],
 //! [`operations`], [`pages`], [`openapi`], [`imports`], [`directories`], [`scim`], [`help_cases`],
-//! [`profiles`], [`evidence`](mod@evidence), [`carriers`] (the operators' routes). Every request passes the
-//! [`server`], the [`router`], the guard
+//! [`profiles`], [`audience`], [`previews`], [`evidence`](mod@evidence), [`carriers`] (the operators' routes).
+//! Every request passes the [`server`], the [`router`], the guard
 //! ([`auth`], by the table in [`routes`]) and the [`forward`]ing to the leader; it is read by [`request`],
 //! and handed to the engine or the store. All its problems are reported at once, field by field
 //! ([`problem`]).
@@ -19,6 +19,7 @@ mod app;
 mod approvals;
 mod areas;
 mod attachments;
+mod audience;
 mod audit;
 mod auth;
 mod authors;
@@ -39,6 +40,7 @@ mod openapi;
 mod operations;
 mod pages;
 mod person_page;
+mod previews;
 mod problem;
 mod profiles;
 mod recipients;

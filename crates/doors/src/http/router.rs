@@ -7,7 +7,10 @@ use crate::http::request::fields;
 use crate::http::request::rest_of_body::read_away;
 use crate::http::routes::ROWS;
 use crate::http::{
-    accounts, alerts, answer_page, approvals, areas, attachments, audit, auth, callbacks, cap, carriers, directories, drafts, evidence, forward, group_requests, groups, help_cases, imports, oidc, openapi, operations, pages, person_page, profiles, recipients, schedules, scim, session, stops, templates, tokens, users,
+    accounts, alerts, answer_page, approvals, areas, attachments, audience, audit, auth, callbacks, cap,
+    carriers, directories, drafts, evidence, forward, group_requests, groups, help_cases, imports, oidc,
+    openapi, operations, pages, person_page, previews, profiles, recipients, schedules, scim, session, stops,
+    templates, tokens, users,
 };
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
@@ -26,6 +29,8 @@ pub(crate) fn router(app: App) -> Router {
         .merge(help_cases::routes())
         .merge(person_page::routes())
         .merge(attachments::routes())
+        .merge(audience::routes())
+        .merge(previews::routes())
         .merge(areas::routes())
         .merge(drafts::routes())
         .merge(schedules::routes())

@@ -16,8 +16,8 @@ mod people_times;
 mod reach;
 mod replay;
 mod route_days;
-mod verdict;
 mod substitutes;
+mod verdict;
 
 pub use accepting_routes::{AcceptingRoutes, NoRouteAccepts};
 pub use alert_plan::AlertPlan;
@@ -32,5 +32,5 @@ pub use forecast::{ForecastTable, TextGroup, forecast};
 pub use people_times::rounded;
 pub use replay::{Replay, Replayed, ReplayedRoute, replay};
 pub use route_days::{Downtime, RouteDays};
-pub use verdict::{RaisedLimit, Target, Verdict, Without, verdict};
 pub use substitutes::{SubstituteRoute, substitutes};
+pub use verdict::{RaisedLimit, Target, Verdict, Without, verdict};

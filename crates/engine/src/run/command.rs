@@ -2,9 +2,9 @@
 
 use super::forecasting::ForecastingCommand;
 use super::message_query::MessageLook;
+use super::people::PeopleQuestion;
 use super::route_activity::RoutePoint;
 use super::route_states::RouteStatus;
-use super::people::PeopleQuestion;
 use crate::api::{EngineError, Event, Keywords, MessageClientSettings, Report, Steer};
 use crate::approval::{ApprovalDecision, ApprovalPolicy};
 use crate::messages::{MessageFilter, Steered};

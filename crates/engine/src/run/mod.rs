@@ -3,6 +3,7 @@
 mod actor;
 mod alerts;
 mod approvals;
+mod audience_source;
 mod blocks;
 mod callbacks;
 mod command;
@@ -28,8 +29,8 @@ mod outcomes;
 mod people;
 mod people_checks;
 mod replace_if_present;
-mod route_conditions;
 mod route_activity;
+mod route_conditions;
 mod route_holds;
 mod route_states;
 mod route_table;
@@ -53,18 +54,21 @@ mod turns;
 mod unmatched_log;
 mod views;
 
+pub(crate) use audience_source::{AudienceOf, SolveInputs, group_of};
+pub(crate) use told_before::ToldBefore;
+
 pub use actor::{EngineActor, Lags, StopReason, bus_error, store_error};
 pub use callbacks::Callbacks;
 pub use command::{ActorCommand, DeliveryPage, Health, Question, Reply, Solved};
 pub use forecasts::{Forecasts, ReplayRequest};
-pub use route_activity::{ConfirmationTimes, RouteError, RoutePoint};
-pub use route_states::{RouteStatus, RouteSubstitute};
 pub use help_cases::forget_words as forget_help_words;
 pub use message_query::MessageLook;
 pub use people::{
     AlertPeople, AnswerFilter, MatchedEntry, PeopleFilter, PeoplePage, PersonPlace, RECORDED_BY,
     WhyConstraints, WhyPerson,
 };
+pub use route_activity::{ConfirmationTimes, RouteError, RoutePoint};
+pub use route_states::{RouteStatus, RouteSubstitute};
 pub use route_table::GATEWAYS;
 pub use routes::{RouteTest, Routes, TEST_LASTS_S};
 pub use starting::start;
@@ -389,6 +393,11 @@ impl Engine {
 /// The routes of an engine, as configured now.
 pub(crate) fn routes_of(engine: &Engine) -> Arc<Vec<Route>> {
     engine.inner.routes.load_full()
+}
+
+/// How far stops go, as configured now.
+pub(crate) fn opt_out_rules(engine: &Engine) -> crate::api::OptOutRules {
+    engine.inner.keywords.load().opt_out.clone()
 }
 
 /// Channels with a live route that takes what an account sends.

@@ -24,7 +24,7 @@ struct AreaDocument {
 
 impl Engine {
     /// Reads the areas that a request names. Those that are not there are left to [`check`].
-    pub(super) async fn fill_named_areas(
+    pub(crate) async fn fill_named_areas(
         &self,
         account: &str,
         request: &mut AlertRequest,

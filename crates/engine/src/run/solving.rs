@@ -3,12 +3,12 @@
 
 use super::actor::{BackgroundResult, store_error};
 use super::alerts::Alerts;
+use super::audience_source::{AudienceOf, SolveInputs, group_set};
 use super::command::{ActorCommand, Reply, Solved};
 use super::context::Context;
 use super::event_publisher::EventPublisher;
 use super::forecasting::ForecastingCommand;
 use super::forecasts::plan_of;
-use super::opt_outs::same_number;
 use super::told_before::{Settling, ToldBefore};
 use crate::api::{EngineError, OptOutRules, Parts, Problem, Steer};
 use crate::approval::{ApprovalAudience, ApprovalDemand, after_solve, reaches_nobody};
@@ -16,21 +16,18 @@ use crate::dispatch::Wording;
 use crate::plan::{Chains, Classifier};
 use crate::record::LiveAlert;
 use crate::solve::audience::{To, parsed};
-use crate::solve::{GROUP_DEPTH_MAX, GroupSet, Matcher, Roster, Solver, strategy_of};
-use channels::legible;
-use records::{Alert, AlertNo, AlertState, DeliveryState, Priority, RosterBlock, Strategy, Timestamp};
+use crate::solve::{Roster, Solver, strategy_of};
+use records::{Alert, AlertNo, AlertState, DeliveryState, RosterBlock, Strategy, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use store::{ApprovalChange, OptOutSet, SeenAlert, Store, StoreError};
+use store::{ApprovalChange, SeenAlert, Store, StoreError};
 use tokio::runtime::Handle;
 
 /// Solves at once.
 const AT_ONCE: usize = 16;
 /// Blocks written in one piece.
 const BLOCKS_AT_ONCE: usize = 64;
-/// Recipients looked up by id in one go.
-const IDS_AT_ONCE: usize = 1_000;
 /// An alert that could not be solved is tried again after so long.
 const AGAIN_AFTER_US: i64 = 60_000_000;
 
@@ -314,124 +311,16 @@ pub fn roster(
 ) -> Result<Roster, EngineError> {
     let request = &alert.request;
     let (wanted, unwanted) = parsed(request).map_err(EngineError::Unprocessable)?;
-    let mut groups = Vec::new();
-    for to in wanted.iter().chain(&unwanted) {
-        if let To::Group(name, _) = to {
-            groups.push(group_set(parts, &alert.account, name, runtime)?);
-        }
-    }
-    let opted_out = runtime.block_on(opted_out(&*parts.store, rules, alert)).map_err(store_error)?;
-    let matcher = Matcher::new(request, &wanted, &unwanted, groups);
+    let audience = AudienceOf { account: &alert.account, request, wanted: &wanted, unwanted: &unwanted };
+    let SolveInputs { matcher, opted_out } = audience.inputs(parts, rules, runtime)?;
     let max = parts.settings.endpoints_max;
     let mut solver = Solver::new(request, matcher, opted_out, wording, now, max);
-    if solver.needs_scan() {
-        let mut show = |people: &[records::Recipient]| solver.show(people);
-        parts.store.scan_recipients(&alert.account, &mut show).map_err(store_error)?;
-    } else {
-        show_named(parts, &alert.account, &mut solver, runtime)?;
-    }
-    for to in wanted.iter().filter(|to| to.earlier().is_some()) {
-        told.show((parts, &alert.account), to, &mut solver, runtime)?;
-    }
-    solver.finish();
+    audience.show(parts, told, &mut solver, runtime)?;
     if solver.roster.len() > max as usize {
         let reason = format!("names more than {max} endpoints, the limit of [engine] endpoints_max");
         return Err(EngineError::Unprocessable(vec![Problem { field: "audience".into(), reason }]));
     }
     Ok(solver.roster)
-}
-
-/// Who of the account gets nothing of this alert; nothing: everybody does, since it is an emergency and the
-/// config says so. A stop that was said to one sender holds for alerts that show it.
-async fn opted_out(
-    store: &dyn Store,
-    rules: &OptOutRules,
-    alert: &Alert,
-) -> Result<Option<OptOutSet>, StoreError> {
-    let request = &alert.request;
-    if rules.emergencies_override && request.priority == Priority::Emergency {
-        return Ok(None);
-    }
-    let set = store.opt_out_set(&alert.account).await?;
-    let shows = |of: &str| match &request.sender {
-        Some(sender) => same_number(of, sender),
-        None => rules.senders.iter().any(|(mode, own)| *mode == request.mode && same_number(of, own)),
-    };
-    let set = set.in_one_form(&rules.numbers).with_those_said_to(shows, &rules.numbers);
-    Ok(Some(set))
-}
-
-/// A group with all below it. On the calling thread.
-pub fn group_set(
-    parts: &Parts,
-    account: &str,
-    name: &str,
-    runtime: &Handle,
-) -> Result<GroupSet, EngineError> {
-    let mut set = GroupSet::default();
-    set.name(name);
-    let mut level = vec![name.to_owned()];
-    for _ in 0..GROUP_DEPTH_MAX {
-        let mut below = Vec::new();
-        for name in level {
-            match group_of(parts, account, &name, runtime)? {
-                Some(group) => below.extend(set.add(&group)),
-                None => set.name(&name),
-            }
-        }
-        if below.is_empty() {
-            return Ok(set);
-        }
-        level = below;
-    }
-    let reason = format!("group {name:?} nests deeper than {GROUP_DEPTH_MAX}");
-    Err(EngineError::Unprocessable(vec![Problem { field: "audience".into(), reason }]))
-}
-
-/// A group by its name, or by the form of it in which an earlier version may have kept it.
-fn group_of(
-    parts: &Parts,
-    account: &str,
-    name: &str,
-    runtime: &Handle,
-) -> Result<Option<records::Group>, EngineError> {
-    let find = |name: &str| runtime.block_on(parts.store.group(account, name)).map_err(store_error);
-    let found = match (find(name)?, legible::decomposed(name)) {
-        (None, Some(decomposed)) => find(&decomposed)?,
-        (found, _) => found,
-    };
-    Ok(found.map(|(group, _)| group))
-}
-
-/// Only those who are named, by id or membership, in the order of their ids.
-fn show_named(
-    parts: &Parts,
-    account: &str,
-    solver: &mut Solver<'_>,
-    runtime: &Handle,
-) -> Result<(), EngineError> {
-    let mut ids: Vec<String> = solver.matcher().named_ids().iter().cloned().collect();
-    let names = solver.matcher().group_names();
-    if !names.is_empty() {
-        let mut after = String::new();
-        loop {
-            let more = runtime
-                .block_on(parts.store.members_after(account, &names, &after, IDS_AT_ONCE))
-                .map_err(store_error)?;
-            let Some(last) = more.last() else { break };
-            after.clone_from(last);
-            ids.extend(more);
-        }
-    }
-    ids.sort_unstable();
-    ids.dedup();
-    for slice in ids.chunks(IDS_AT_ONCE) {
-        let people = runtime.block_on(parts.store.recipients_by_ids(account, slice)).map_err(store_error)?;
-        if !solver.show(&people) {
-            break;
-        }
-    }
-    Ok(())
 }
 
 /// Writes the roster, and makes the alert's deliveries of it in the same pass.

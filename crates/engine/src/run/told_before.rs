@@ -69,11 +69,12 @@ impl Settling {
 }
 
 impl ToldBefore {
-    /// Shows a solver the people of an earlier alert whom an entry names. On the calling thread.
+    /// Shows a solver the people of an earlier alert whom an entry of the audience, with its place, names. On
+    /// the calling thread.
     pub fn show(
         &self,
         (parts, account): (&Parts, &str),
-        to: &To,
+        (to, place): (&To, u32),
         solver: &mut Solver<'_>,
         runtime: &Handle,
     ) -> Result<(), EngineError> {
@@ -93,8 +94,10 @@ impl ToldBefore {
             }
         };
         match devices {
-            EarlierDevices::Got(got) => show_devices((parts, account, no), got, solver, runtime),
-            EarlierDevices::People(people) => show_people((parts, account, no), people, solver, runtime),
+            EarlierDevices::Got(got) => show_devices((parts, account, no), (got, place), solver, runtime),
+            EarlierDevices::People(people) => {
+                show_people((parts, account, no), (people, place), solver, runtime)
+            }
         }
     }
 }
@@ -102,7 +105,7 @@ impl ToldBefore {
 /// The devices that got an alert, with the people behind them.
 fn show_devices(
     (parts, account, no): (&Parts, &str, AlertNo),
-    got: &[EndpointNo],
+    (got, place): (&[EndpointNo], u32),
     solver: &mut Solver<'_>,
     runtime: &Handle,
 ) -> Result<(), EngineError> {
@@ -121,7 +124,7 @@ fn show_devices(
         let people = runtime.block_on(store.recipients_by_ids(account, &ids)).map_err(store_error)?;
         let people: FxHashMap<String, Recipient> =
             people.into_iter().map(|person| (person.id.clone(), person)).collect();
-        entries.into_iter().for_each(|entry| solver.told_before(entry, &people));
+        entries.into_iter().for_each(|entry| solver.told_before(entry, &people, place));
         rest = behind;
     }
     Ok(())
@@ -130,7 +133,7 @@ fn show_devices(
 /// People of an alert by the devices that they have now; who is no longer known is not told.
 fn show_people(
     (parts, account, no): (&Parts, &str, AlertNo),
-    people: &[(PersonPlace, bool)],
+    (people, place): (&[(PersonPlace, bool)], u32),
     solver: &mut Solver<'_>,
     runtime: &Handle,
 ) -> Result<(), EngineError> {
@@ -153,7 +156,7 @@ fn show_people(
             }
         }
         let known = runtime.block_on(store.recipients_by_ids(account, &ids)).map_err(store_error)?;
-        solver.show_earlier(&known);
+        solver.show_earlier(&known, place);
         rest = behind;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Area test: a person by position, or by a geocode they carry as an attribute.
 
-use records::{AreaRequest, NamedArea, Position, Recipient};
+use records::{AreaRequest, NamedArea, PersonFacts, Position};
 
 /// An area made ready for many questions: a box around each ring is asked first.
 pub struct Area {
@@ -46,13 +46,13 @@ impl Area {
     }
 
     /// Is this person inside?
-    pub fn holds(&self, recipient: &Recipient) -> bool {
-        self.holds_geocode(recipient) || recipient.position.is_some_and(|at| self.holds_position(at))
+    pub fn holds(&self, recipient: &impl PersonFacts) -> bool {
+        self.holds_geocode(recipient) || recipient.position().is_some_and(|at| self.holds_position(at))
     }
 
-    fn holds_geocode(&self, recipient: &Recipient) -> bool {
+    fn holds_geocode(&self, recipient: &impl PersonFacts) -> bool {
         let Some(name) = &self.attribute else { return false };
-        let Some(value) = recipient.attributes.get(name) else { return false };
+        let Some(value) = recipient.attribute(name) else { return false };
         value.split(';').map(str::trim).any(|code| {
             self.geocodes.binary_search_by(|have| have.as_str().cmp(code)).is_ok()
                 || self.patterns.iter().any(|pattern| fits(pattern, code))
@@ -125,6 +125,7 @@ fn distance_km(a: Position, b: Position) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use records::Recipient;
 
     fn person(lat: f64, lon: f64) -> Recipient {
         Recipient { position: Some(Position { lat, lon }), ..Recipient::default() }

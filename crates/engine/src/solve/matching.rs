@@ -5,7 +5,7 @@ use super::area::Area;
 use super::audience::To;
 use super::topics::Topics;
 use channels::legible;
-use records::{AlertRequest, ChannelNumber, Group, Recipient, Rule};
+use records::{AlertRequest, ChannelNumber, Group, PersonFacts, Rule};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Groups nest at most so deep.
@@ -39,9 +39,9 @@ impl GroupSet {
         self.names.insert(name.to_owned());
     }
 
-    fn holds(&self, recipient: &Recipient) -> bool {
-        recipient.groups.iter().any(|group| self.names.contains(group))
-            || self.members.contains(&recipient.id)
+    fn holds(&self, recipient: &impl PersonFacts) -> bool {
+        recipient.is_in(&mut |group| self.names.contains(group))
+            || self.members.contains(recipient.id())
             || self.rules.iter().any(|rule| store::rule::fits(rule, recipient))
     }
 }
@@ -111,10 +111,20 @@ pub struct Matcher {
 /// Entries of one kind together, each with its channels and rule.
 #[derive(Default)]
 struct Names {
-    sets: Vec<(WantedChannels, Channels, u32)>,
-    ids: FxHashMap<String, u32>,
-    /// By their keys: each as it was written, with its rule.
-    addresses: FxHashMap<(ChannelNumber, String), (String, u32)>,
+    sets: Vec<WantedSet>,
+    /// Each with its rule and its place among the entries.
+    ids: FxHashMap<String, (u32, u32)>,
+    /// By their keys: each as it was written, with its rule and its place.
+    addresses: FxHashMap<(ChannelNumber, String), (String, u32, u32)>,
+}
+
+/// An entry that has to be asked of each person.
+struct WantedSet {
+    wanted: WantedChannels,
+    channels: Channels,
+    rule: u32,
+    /// Its place among the entries.
+    entry: u32,
 }
 
 enum WantedChannels {
@@ -138,14 +148,14 @@ impl Matcher {
         let wanted = Names::of(wanted, &mut groups, request);
         let unwanted = Names::of(unwanted.iter().map(|to| (to, 0)), &mut groups, request);
         let in_groups =
-            wanted.sets.iter().filter_map(|(set, ..)| set.group()).flat_map(|set| set.members.iter());
+            wanted.sets.iter().filter_map(|set| set.wanted.group()).flat_map(|set| set.members.iter());
         let named = wanted.ids.keys().chain(in_groups).cloned().collect();
         Matcher { wanted, unwanted, named, channels: Channels::of(&request.channels) }
     }
 
     /// Must every recipient be asked, or do ids and memberships tell them all?
     pub fn needs_scan(&self) -> bool {
-        self.wanted.sets.iter().any(|(wanted, ..)| match wanted {
+        self.wanted.sets.iter().any(|set| match &set.wanted {
             WantedChannels::All
             | WantedChannels::Area
             | WantedChannels::NamedArea(_)
@@ -161,7 +171,7 @@ impl Matcher {
 
     /// The groups whose members are wanted.
     pub fn group_names(&self) -> Vec<String> {
-        let sets = self.wanted.sets.iter().filter_map(|(set, ..)| set.group());
+        let sets = self.wanted.sets.iter().filter_map(|set| set.wanted.group());
         let mut names: Vec<String> = sets.flat_map(|set| set.names.iter().cloned()).collect();
         names.sort_unstable();
         names.dedup();
@@ -171,7 +181,7 @@ impl Matcher {
     /// The bare addresses that are named, with their rules.
     pub fn addresses(&self) -> impl Iterator<Item = (ChannelNumber, &str, u32)> {
         let addresses = self.wanted.addresses.iter();
-        addresses.map(|((channel, _), (address, rule))| (*channel, address.as_str(), *rule))
+        addresses.map(|((channel, _), (address, rule, _))| (*channel, address.as_str(), *rule))
     }
 
     /// Is this address on the list of exclusions?
@@ -181,7 +191,7 @@ impl Matcher {
     }
 
     /// Is this recipient on the list of exclusions?
-    pub fn excludes(&self, recipient: &Recipient, area: Option<&Area>) -> bool {
+    pub fn excludes(&self, recipient: &impl PersonFacts, area: Option<&Area>) -> bool {
         self.unwanted.names(recipient, area).is_some()
     }
 
@@ -192,10 +202,30 @@ impl Matcher {
 
     /// Does the audience name this recipient? The rule is that of the most specific entry: the id's own
     /// before the first group's.
-    pub fn of(&self, recipient: &Recipient, area: Option<&Area>) -> Option<Match> {
+    pub fn of(&self, recipient: &impl PersonFacts, area: Option<&Area>) -> Option<Match> {
         let (channels, rule) = self.wanted.names(recipient, area)?;
         let excluded = self.unwanted.names(recipient, area).is_some();
         Some(Match { channels: channels.and(self.channels), rule, excluded })
+    }
+
+    /// The places of all entries that name this recipient, in order.
+    pub fn entries(&self, recipient: &impl PersonFacts, area: Option<&Area>) -> Vec<u32> {
+        let own = self.wanted.ids.get(recipient.id()).map(|&(_, entry)| entry);
+        let sets = self.wanted.sets.iter().filter(|set| set.wanted.fits(recipient, area));
+        let mut entries: Vec<u32> = own.into_iter().chain(sets.map(|set| set.entry)).collect();
+        entries.sort_unstable();
+        entries
+    }
+
+    /// The place of the entry that names an id alone.
+    pub fn entry_of_id(&self, id: &str) -> Option<u32> {
+        self.wanted.ids.get(id).map(|&(_, entry)| entry)
+    }
+
+    /// The place of the entry that names an address.
+    pub fn entry_of_address(&self, channel: ChannelNumber, address: &str) -> Option<u32> {
+        let key = (channel, channels::key(channel, address).into_owned());
+        self.wanted.addresses.get(&key).map(|&(_, _, entry)| entry)
     }
 }
 
@@ -206,51 +236,46 @@ impl Names {
         request: &AlertRequest,
     ) -> Names {
         let mut names = Names::default();
-        for (to, rule) in entries {
+        for ((to, rule), entry) in entries.zip(0..) {
+            let mut add = |wanted, channels| names.sets.push(WantedSet { wanted, channels, rule, entry });
             match to {
-                To::All => names.sets.push((WantedChannels::All, Channels::ALL, rule)),
-                To::Area => names.sets.push((WantedChannels::Area, Channels::ALL, rule)),
+                To::All => add(WantedChannels::All, Channels::ALL),
+                To::Area => add(WantedChannels::Area, Channels::ALL),
                 To::NamedArea(id) => {
                     // One that is gone holds nobody: the alert was refused, or is of an earlier version.
                     let area = request.area.as_ref().and_then(|area| area.named(id)).map(Area::of_named);
-                    names
-                        .sets
-                        .extend(area.map(|area| (WantedChannels::NamedArea(area), Channels::ALL, rule)));
+                    if let Some(area) = area {
+                        add(WantedChannels::NamedArea(area), Channels::ALL);
+                    }
                 }
-                To::Subscribers => {
-                    let topics = WantedChannels::Subscribers(Topics::of(request));
-                    names.sets.push((topics, Channels::ALL, rule));
-                }
+                To::Subscribers => add(WantedChannels::Subscribers(Topics::of(request)), Channels::ALL),
                 To::Group(_, channel) => {
                     let channels = channel.map_or(Channels::ALL, |channel| Channels::of(&[channel]));
-                    names.sets.push((
-                        WantedChannels::Group(groups.next().unwrap_or_default()),
-                        channels,
-                        rule,
-                    ));
+                    add(WantedChannels::Group(groups.next().unwrap_or_default()), channels);
                 }
                 // The people of an earlier alert are read from its roster.
                 To::Received(_) | To::Earlier(..) => {}
-                To::Recipient(id) => _ = names.ids.entry(id.clone()).or_insert(rule),
+                To::Recipient(id) => _ = names.ids.entry(id.clone()).or_insert((rule, entry)),
                 To::Address(channel, address) => {
                     let key = channels::key(*channel, address).into_owned();
-                    _ = names.addresses.entry((*channel, key)).or_insert_with(|| (address.clone(), rule))
+                    let named = || (address.clone(), rule, entry);
+                    _ = names.addresses.entry((*channel, key)).or_insert_with(named);
                 }
             }
         }
         names
     }
 
-    fn names(&self, recipient: &Recipient, area: Option<&Area>) -> Option<(Channels, u32)> {
-        let named = self.ids.get(&recipient.id).map(|&rule| (Channels::ALL, rule));
+    fn names(&self, recipient: &impl PersonFacts, area: Option<&Area>) -> Option<(Channels, u32)> {
+        let named = self.ids.get(recipient.id()).map(|&(rule, _)| (Channels::ALL, rule));
         named.or_else(|| self.in_sets(recipient, area))
     }
 
-    fn in_sets(&self, recipient: &Recipient, area: Option<&Area>) -> Option<(Channels, u32)> {
-        let fitting = self.sets.iter().filter(|(wanted, ..)| wanted.fits(recipient, area));
-        fitting.fold(None, |found: Option<(Channels, u32)>, &(_, channels, rule)| match found {
-            Some((so_far, first)) => Some((so_far.or(channels), first)),
-            None => Some((channels, rule)),
+    fn in_sets(&self, recipient: &impl PersonFacts, area: Option<&Area>) -> Option<(Channels, u32)> {
+        let fitting = self.sets.iter().filter(|set| set.wanted.fits(recipient, area));
+        fitting.fold(None, |found: Option<(Channels, u32)>, set| match found {
+            Some((so_far, first)) => Some((so_far.or(set.channels), first)),
+            None => Some((set.channels, set.rule)),
         })
     }
 }
@@ -260,7 +285,7 @@ impl WantedChannels {
         if let WantedChannels::Group(set) = self { Some(set) } else { None }
     }
 
-    fn fits(&self, recipient: &Recipient, area: Option<&Area>) -> bool {
+    fn fits(&self, recipient: &impl PersonFacts, area: Option<&Area>) -> bool {
         match self {
             WantedChannels::All => true,
             WantedChannels::Area => area.is_some_and(|area| area.holds(recipient)),

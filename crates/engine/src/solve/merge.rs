@@ -119,6 +119,31 @@ impl Roster {
         std::mem::take(&mut self.unverified)
     }
 
+    /// How many endpoints each channel has, and how many devices are left out for each reason. A person
+    /// without a device counts in neither.
+    pub fn devices(&self) -> (BTreeMap<ChannelNumber, u64>, FxHashMap<Reason, u64>) {
+        let (mut used, mut left_out) = (BTreeMap::new(), FxHashMap::default());
+        for slot in &self.endpoints {
+            match (slot.channel, slot.excluded) {
+                (Some(channel), None) => *used.entry(channel).or_default() += 1,
+                (Some(_), Some(reason)) => *left_out.entry(reason).or_default() += 1,
+                (None, _) => {}
+            }
+        }
+        (used, left_out)
+    }
+
+    /// What devices can show, where that is less than their channel carries: each kind with its number.
+    pub fn profiles(&self) -> BTreeMap<(ChannelNumber, DeviceProfile), u64> {
+        let mut kinds = BTreeMap::new();
+        for (endpoint, profile) in &self.profiles {
+            if let Some(channel) = self.endpoints.get(*endpoint as usize).and_then(|slot| slot.channel) {
+                *kinds.entry((channel, *profile)).or_default() += 1;
+            }
+        }
+        kinds
+    }
+
     /// Notes one more person, and the language that they read.
     pub fn count_person(&mut self, language: Option<&str>) {
         self.people += 1;

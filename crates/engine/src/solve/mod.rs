@@ -3,6 +3,7 @@
 
 mod area;
 pub mod audience;
+mod marks;
 mod matching;
 mod merge;
 mod preference;
@@ -10,33 +11,38 @@ mod quiet;
 mod topics;
 
 pub use area::Area;
+pub use marks::{Mark, Marks, UNKNOWN_MAX};
 pub use matching::{GROUP_DEPTH_MAX, GroupSet, Match, Matcher};
 pub use merge::{FoundEndpoint, Roster, address_hash};
 pub use quiet::{quiet_until, spans_until};
 
+use crate::directory::PeopleIndex;
 use crate::dispatch::Wording;
 use jiff::tz::TimeZone;
 use preference::preferred_first;
 use records::{
-    AlertRequest, ChannelNumber, DeviceProfile, Priority, QuietHours, Reason, Recipient, RosterEntry,
-    Strategy, Timestamp,
+    AlertRequest, ChannelNumber, DecodeError, DeviceProfile, Priority, QuietHours, Reason, Recipient,
+    RosterEntry, Strategy, Timestamp,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
+use std::sync::Arc;
 use store::OptOutSet;
 
 /// What solving needs to know beside the people.
 pub struct Solver<'a> {
     request: &'a AlertRequest,
-    matcher: Matcher,
-    area: Option<Area>,
-    opted_out: Option<OptOutSet>,
+    matcher: Arc<Matcher>,
+    area: Option<Arc<Area>>,
+    opted_out: Option<Arc<OptOutSet>>,
     wording: &'a Wording,
     now: Timestamp,
     zones: FxHashMap<String, Option<TimeZone>>,
     seen_named: FxHashSet<String>,
     seen_earlier: FxHashSet<String>,
     endpoints_max: usize,
+    /// Each person with what becomes of them, where somebody asks for that.
+    marks: Option<Marks>,
     /// What it found so far.
     pub roster: Roster,
 }
@@ -45,13 +51,13 @@ impl<'a> Solver<'a> {
     /// Ready to be shown people. Without `opted_out`, stops do not hold.
     pub fn new(
         request: &'a AlertRequest,
-        matcher: Matcher,
-        opted_out: Option<OptOutSet>,
+        matcher: Arc<Matcher>,
+        opted_out: Option<Arc<OptOutSet>>,
         wording: &'a Wording,
         now: Timestamp,
         endpoints_max: u32,
     ) -> Solver<'a> {
-        let area = request.area.as_ref().map(Area::new);
+        let area = request.area.as_ref().map(|area| Arc::new(Area::new(area)));
         Solver {
             request,
             matcher,
@@ -63,8 +69,19 @@ impl<'a> Solver<'a> {
             seen_named: FxHashSet::default(),
             seen_earlier: FxHashSet::default(),
             endpoints_max: endpoints_max as usize,
+            marks: None,
             roster: Roster::default(),
         }
+    }
+
+    /// Notes of each person what becomes of them.
+    pub fn marking(self) -> Solver<'a> {
+        Solver { marks: Some(Marks::default()), ..self }
+    }
+
+    /// What became of each person; none if nobody asked for it.
+    pub fn take_marks(&mut self) -> Marks {
+        self.marks.take().unwrap_or_default()
     }
 
     /// Must it be shown everybody?
@@ -80,9 +97,26 @@ impl<'a> Solver<'a> {
     /// Shows it a slice of people; false when the roster is full.
     pub fn show(&mut self, people: &[Recipient]) -> bool {
         for recipient in people {
-            self.person(recipient);
+            if let Some(found) = self.matcher.of(recipient, self.area.as_deref()) {
+                self.person(recipient, found, None);
+            }
         }
         self.roster.len() < self.endpoints_max
+    }
+
+    /// Shows it everybody of an index; what is only to be looked at is looked at by several threads.
+    ///
+    /// # Errors
+    /// A record that cannot be read.
+    pub fn show_index(&mut self, index: &PeopleIndex) -> Result<(), DecodeError> {
+        let (matcher, area) = (self.matcher.clone(), self.area.clone());
+        index.each_matching(
+            |person| matcher.of(person, area.as_deref()),
+            |recipient, found| {
+                self.person(&recipient, found, None);
+                self.roster.len() < self.endpoints_max
+            },
+        )
     }
 
     /// Adds what no recipient stands for: bare addresses, and names nobody has.
@@ -101,13 +135,17 @@ impl<'a> Solver<'a> {
         unknown.sort_unstable();
         for id in unknown {
             self.exclude(None, "", &id, "", Reason::UnknownRecipient);
+            let entry = self.matcher.entry_of_id(&id);
+            if let Some(marks) = &mut self.marks {
+                marks.add_unknown(&id, entry);
+            }
         }
     }
 
     /// Adds a device that an earlier alert went to, with the people who were behind it; `people` are those of
     /// them who are known still. What a device was told it is told on, whatever the person prefers by now,
-    /// but for a STOP.
-    pub fn told_before(&mut self, entry: &RosterEntry, people: &FxHashMap<String, Recipient>) {
+    /// but for a STOP. `place` is that of the audience's entry.
+    pub fn told_before(&mut self, entry: &RosterEntry, people: &FxHashMap<String, Recipient>, place: u32) {
         let Some(channel) = entry.channel else { return };
         let excluded = self.is_opted_out(channel, &entry.address).then_some(Reason::OptedOut);
         for person in &entry.persons {
@@ -131,18 +169,22 @@ impl<'a> Solver<'a> {
                 profile: known.and_then(|known| profile_of(known, channel, &entry.address)),
                 excluded,
             });
+            if let Some(marks) = &mut self.marks {
+                let fate = excluded.unwrap_or(outcome(not_before));
+                marks.add_told(&person.recipient, (channel, &entry.address), place, fate);
+            }
         }
     }
 
     /// Adds people of an earlier alert by the devices that they have now. Whom the audience names anyhow, or
-    /// who was added before, is not added once more.
-    pub fn show_earlier(&mut self, people: &[Recipient]) {
+    /// who was added before, is not added once more. `place` is that of the audience's entry.
+    pub fn show_earlier(&mut self, people: &[Recipient], place: u32) {
         for recipient in people {
-            let is_named = self.matcher.of(recipient, self.area.as_ref()).is_some();
+            let is_named = self.matcher.of(recipient, self.area.as_deref()).is_some();
             if !is_named && self.seen_earlier.insert(recipient.id.clone()) {
-                let excluded = self.matcher.excludes(recipient, self.area.as_ref());
+                let excluded = self.matcher.excludes(recipient, self.area.as_deref());
                 let channels = self.matcher.channels();
-                self.found(recipient, Match { channels, rule: 0, excluded });
+                self.person(recipient, Match { channels, rule: 0, excluded }, Some(place));
             }
         }
     }
@@ -154,21 +196,29 @@ impl<'a> Solver<'a> {
         }
     }
 
-    fn person(&mut self, recipient: &Recipient) {
-        let Some(found) = self.matcher.of(recipient, self.area.as_ref()) else { return };
-        self.found(recipient, found);
-    }
-
-    fn found(&mut self, recipient: &Recipient, found: Match) {
+    /// `earlier` is the place of the entry of an earlier alert that named the person.
+    fn person(&mut self, recipient: &Recipient, found: Match, earlier: Option<u32>) {
         self.roster.count_person(recipient.language.as_deref());
         self.note_named(&recipient.id);
-        if found.excluded {
-            return self.exclude(None, "", &recipient.id, &recipient.name, Reason::ExcludedBySender);
+        let left_out = if found.excluded {
+            Some(Reason::ExcludedBySender)
+        } else if self.request.participants_only && !recipient.participant {
+            Some(Reason::NotParticipant)
+        } else {
+            None
+        };
+        let reason = match left_out {
+            Some(reason) => {
+                self.exclude(None, "", &recipient.id, &recipient.name, reason);
+                reason
+            }
+            None => self.devices(recipient, found),
+        };
+        if let Some(marks) = &mut self.marks {
+            let mut entries = self.matcher.entries(recipient, self.area.as_deref());
+            entries.extend(earlier);
+            marks.add(&recipient.id, entries, reason);
         }
-        if self.request.participants_only && !recipient.participant {
-            return self.exclude(None, "", &recipient.id, &recipient.name, Reason::NotParticipant);
-        }
-        self.devices(recipient, found);
     }
 
     fn note_named(&mut self, id: &str) {
@@ -178,19 +228,21 @@ impl<'a> Solver<'a> {
         }
     }
 
-    fn devices(&mut self, recipient: &Recipient, found: Match) {
+    /// Puts the devices in. Says what becomes of the person: nothing is odd, it is quiet, or why no device is
+    /// used.
+    fn devices(&mut self, recipient: &Recipient, found: Match) -> Reason {
         let language = self.wording.language_for(recipient.language.as_deref());
         let not_before = self.not_before(recipient);
         let mut step = 0u8;
-        let mut any = false;
+        let mut left_out = None;
+        let mut is_reached = false;
         let devices = match self.strategy(found.rule) {
             Strategy::All => Cow::Borrowed(&recipient.devices[..]),
             Strategy::FirstReachable | Strategy::EscalateAfter { .. } => preferred_first(recipient),
         };
         for device in devices.iter().filter(|device| found.channels.has(device.channel)) {
-            any = true;
-            let reason = self.why_not(device);
-            if let Some(reason) = reason {
+            if let Some(reason) = self.why_not(device) {
+                left_out = left_out.or(Some(reason));
                 self.exclude(Some(device.channel), &device.address, &recipient.id, &recipient.name, reason);
                 continue;
             }
@@ -213,9 +265,15 @@ impl<'a> Solver<'a> {
                 self.roster.note_unverified(endpoint);
             }
             step = step.saturating_add(1);
+            is_reached = true;
         }
-        if !any {
-            self.exclude(None, "", &recipient.id, &recipient.name, Reason::NoDevice);
+        match left_out {
+            _ if is_reached => outcome(not_before),
+            Some(reason) => reason,
+            None => {
+                self.exclude(None, "", &recipient.id, &recipient.name, Reason::NoDevice);
+                Reason::NoDevice
+            }
         }
     }
 
@@ -262,6 +320,10 @@ impl<'a> Solver<'a> {
             profile: None,
             excluded,
         });
+        let entry = self.matcher.entry_of_address(channel, address);
+        if let Some(marks) = &mut self.marks {
+            marks.add_address((channel, address), entry, excluded.unwrap_or(Reason::None));
+        }
     }
 
     fn exclude(
@@ -303,6 +365,11 @@ impl<'a> Solver<'a> {
         let zone = self.zones.entry(name.to_owned()).or_insert_with(|| TimeZone::get(name).ok());
         quiet_until(quiet, zone.as_ref().unwrap_or(&TimeZone::UTC), self.now)
     }
+}
+
+/// Of somebody who is reached: nothing is odd, or they wait for the end of their quiet hours.
+fn outcome(not_before: Option<Timestamp>) -> Reason {
+    not_before.map_or(Reason::None, |_| Reason::QuietHours)
 }
 
 /// What a person's device at an address can show, where that is less than its channel carries.

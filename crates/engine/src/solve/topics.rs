@@ -2,7 +2,7 @@
 
 use crate::inbound_text::folded;
 use crate::services::SUBSCRIPTIONS;
-use records::{AlertRequest, ChannelTexts, Recipient};
+use records::{AlertRequest, ChannelTexts, PersonFacts};
 
 /// An alert's words in folded form, each with a blank before and behind.
 #[derive(Debug, Clone, Default)]
@@ -35,8 +35,8 @@ impl Topics {
     }
 
     /// Whether somebody subscribed to one of them.
-    pub fn hold(&self, recipient: &Recipient) -> bool {
-        let Some(list) = recipient.attributes.get(SUBSCRIPTIONS) else { return false };
+    pub fn hold(&self, recipient: &impl PersonFacts) -> bool {
+        let Some(list) = recipient.attribute(SUBSCRIPTIONS) else { return false };
         list.split(';').any(|wanted| {
             let wanted = folded(wanted);
             let mut phrase = String::from(" ");
@@ -53,7 +53,7 @@ impl Topics {
 mod tests {
     use super::*;
     use crate::testing::request;
-    use records::AreaRequest;
+    use records::{AreaRequest, Recipient};
 
     #[test]
     fn an_alert_is_for_who_subscribed_to_a_word_of_it_or_to_its_area() {

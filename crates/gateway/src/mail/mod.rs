@@ -43,7 +43,7 @@ use encode::Letterhead;
 use futures_util::future::BoxFuture;
 use net::TlsClient;
 pub(crate) use pool::{RelaySessions, SessionView, chance};
-use records::ChannelNumber;
+use records::{ChannelNumber, MessagePreview, PreviewSource};
 pub(crate) use relay::MailComposer;
 use relay::MailEncoder;
 pub(crate) use session::Ending;
@@ -93,6 +93,10 @@ impl ChannelGateway for MailGateway {
         Some(Box::pin(async {
             Ok(Box::new(sim::mailbox::Mailbox::start(options).await?) as Box<dyn Simulator>)
         }))
+    }
+
+    fn preview(settings: &MailRoute, source: &PreviewSource<'_>) -> MessagePreview {
+        encode::preview(settings.domain.is_some(), source)
     }
 
     #[cfg(test)]

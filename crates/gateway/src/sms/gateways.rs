@@ -10,7 +10,7 @@ use crate::route_keys::RouteKeys;
 use crate::route_loop::Changed;
 use crate::surroundings::Surroundings;
 use futures_util::future::BoxFuture;
-use records::{Body, ChannelNumber};
+use records::{Body, ChannelNumber, MessagePreview, PreviewSource};
 use settings::{AnySection, SectionType};
 use std::io;
 
@@ -108,6 +108,10 @@ impl Gateway for SmsGateway {
 
     fn units_max(&self, route: &AnyRoute) -> u32 {
         by_settings(route).units_max(route)
+    }
+
+    fn preview(&self, route: &AnyRoute, source: &PreviewSource<'_>) -> MessagePreview {
+        by_settings(route).preview(route, source)
     }
 
     fn simulate(

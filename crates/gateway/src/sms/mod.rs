@@ -40,12 +40,12 @@ use std::sync::Arc;
 use bus::BusError;
 use futures_util::future::BoxFuture;
 use net::TlsClient;
-use records::{Body, ChannelNumber, NotTried};
+use records::{Body, ChannelNumber, MessagePreview, NotTried, PreviewSource};
 use smpp::limits::PASSWORD_SPECIFIED_OCTETS;
 use tokio::task::JoinHandle;
 
 pub use config::SmsRoute;
-pub use encode::{Prepared, SmsEncoder, parts, parts_max, parts_of_short};
+pub use encode::{Prepared, SmsEncoder, encoding, parts, parts_max, parts_of_short};
 pub use gateways::SmsGateway;
 pub use keys::{CharsetWords, SmsKeys, VersionWords};
 
@@ -104,6 +104,11 @@ impl ChannelGateway for SmppGateway {
 
     fn units_max(settings: &SmsRoute) -> u32 {
         parts_max(settings)
+    }
+
+    fn preview(settings: &SmsRoute, source: &PreviewSource<'_>) -> MessagePreview {
+        let encoding = encoding(settings, source.body, source.flash);
+        MessagePreview { encoding, ..MessagePreview::as_it_is(source) }
     }
 
     #[cfg(test)]

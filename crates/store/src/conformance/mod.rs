@@ -35,6 +35,7 @@ macro_rules! all_cases {
             members_of_several_groups_are_named_once,
             a_deleted_recipient_is_gone_from_everywhere,
             a_scan_ends_when_told,
+            every_change_of_a_directory_is_counted,
         }
 
         $cases! { imports:

@@ -1,6 +1,6 @@
 use super::{ACCOUNT, member, person};
-use crate::Store;
-use records::Recipient;
+use crate::{DirectoryRevision, Store};
+use records::{Recipient, Timestamp};
 
 pub(crate) async fn a_put_recipient_is_found_with_its_version(store: &dyn Store) {
     let versions = store.put_recipients(ACCOUNT, vec![person("1", "Ann"), person("2", "Bo")]).await.unwrap();
@@ -162,4 +162,48 @@ pub(crate) fn scan(store: &dyn Store, account: &str) -> Vec<String> {
 
 fn ids(recipients: &[Recipient]) -> Vec<String> {
     recipients.iter().map(|recipient| recipient.id.clone()).collect()
+}
+
+pub(crate) async fn every_change_of_a_directory_is_counted(store: &dyn Store) {
+    let mut before = store.directory_revision(ACCOUNT).await.unwrap();
+    assert_eq!(before, DirectoryRevision::default(), "nothing was ever stored");
+    let mut changed = async |people: bool, stops: bool, what: &str| {
+        let now = store.directory_revision(ACCOUNT).await.unwrap();
+        assert_eq!((now.people > before.people, now.stops > before.stops), (people, stops), "{what}");
+        before = now;
+    };
+    let version = store.put_recipients(ACCOUNT, vec![person("1", "Ann")]).await.unwrap()[0];
+    changed(true, false, "a put").await;
+    store.replace_recipient(ACCOUNT, person("1", "Bo"), version).await.unwrap().unwrap();
+    changed(true, false, "a replacement").await;
+    store.put_recipients(ACCOUNT, (0..600).map(|n| person(&n.to_string(), "")).collect()).await.unwrap();
+    changed(true, false, "a large put").await;
+    let import = store.begin_import(ACCOUNT, Timestamp(0)).await.unwrap();
+    store.stage(import, vec![person("9", "Cy")]).await.unwrap();
+    changed(false, false, "a staged row").await;
+    store.publish_import(import).await.unwrap();
+    changed(true, false, "a publication").await;
+    store.delete_recipient(ACCOUNT, "9").await.unwrap();
+    changed(true, false, "a deletion").await;
+    store.delete_recipient(ACCOUNT, "nobody").await.unwrap();
+    changed(false, false, "nobody's deletion").await;
+    store.erase_recipient(ACCOUNT, "1").await.unwrap();
+    changed(true, false, "an erasure").await;
+    let group = |name: &str| records::Group { id: "g".into(), name: name.into(), ..Default::default() };
+    store.put_group(ACCOUNT, group("a")).await.unwrap();
+    changed(false, true, "a group").await;
+    store.put_group(ACCOUNT, group("b")).await.unwrap();
+    changed(false, true, "the same group").await;
+    store.delete_group(ACCOUNT, "g").await.unwrap();
+    changed(false, true, "no group").await;
+    for out in [true, false] {
+        store.set_opt_out(ACCOUNT, channels::SMS, "+46701", out, Timestamp(1)).await.unwrap();
+        changed(false, true, "a stop, and a start").await;
+    }
+    for out in [true, false] {
+        store.set_sender_opt_out(ACCOUNT, channels::SMS, "+46701", "s", out, Timestamp(1)).await.unwrap();
+        changed(false, true, "a stop of one sender, and a start").await;
+    }
+    store.put_recipients("other", vec![person("1", "Ann")]).await.unwrap();
+    changed(false, false, "another account").await;
 }

@@ -21,7 +21,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/postgres/0012_approval.sql"),
     include_str!("../../migrations/postgres/0013_import_jobs.sql"),
     SEARCH_TERMS,
-    include_str!("../../migrations/postgres/0018_evidence.sql"),
+    include_str!("../../migrations/postgres/0015_directory_revisions.sql"),
+    include_str!("../../migrations/postgres/0016_evidence.sql"),
 ];
 /// Its table is filled from the people there are.
 const ATTRIBUTES: &str = include_str!("../../migrations/postgres/0007_attributes.sql");

@@ -30,6 +30,7 @@ mod observers;
 mod opt_outs;
 mod privacy;
 mod recipients;
+mod revisions;
 mod roster;
 mod scan;
 mod search;

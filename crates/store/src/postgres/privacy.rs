@@ -186,6 +186,7 @@ async fn erase(link: &PgLink, account: &str, id: &str) -> Result<ErasedRecord, T
     for row in &link.all(ERASE, &[&no, &id]).await? {
         erased.add(Recipient::decode(get(row, 0)?)?.devices);
     }
+    super::revisions::note_people(link, no).await?;
     for row in &link.all(GROUPS, &[&no, &to_json(&id)?]).await? {
         let damaged = |error: serde_json::Error| StoreError::Damaged { what: format!("group: {error}") };
         let mut group: Group = serde_json::from_str(get(row, 0)?).map_err(damaged)?;

@@ -1,11 +1,12 @@
 use super::error::Trouble;
 use super::link::{Params, PgLink, get};
 use super::{
-    Postgres, Work, account_locked, account_no, as_i64, as_limit, as_u64, attributes, scan, staging,
+    Postgres, Work, account_locked, account_no, as_i64, as_limit, as_u64, attributes, revisions, scan,
+    staging,
 };
 use crate::attributes::FoundAttributes;
 use crate::visible::{ListedImport, Visible};
-use crate::{ImportNo, Recipients, StoreError, search};
+use crate::{DirectoryRevision, ImportNo, Recipients, StoreError, search};
 use futures_util::future::BoxFuture;
 use records::{Recipient, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -83,6 +84,14 @@ const COPY_RECIPIENTS: &str =
 const COPY_MEMBERSHIPS: &str = "COPY memberships (account, grp, id, generation) FROM STDIN (FORMAT binary)";
 
 impl Recipients for Postgres {
+    fn directory_revision<'a>(
+        &'a self,
+        account: &'a str,
+    ) -> BoxFuture<'a, Result<DirectoryRevision, StoreError>> {
+        let of = Work::new(account.to_owned(), |link, account| Box::pin(revisions::of(link, account)));
+        Box::pin(self.read(of))
+    }
+
     fn put_recipients<'a>(
         &'a self,
         account: &'a str,
@@ -202,7 +211,11 @@ impl Recipients for Postgres {
             Box::pin(async move {
                 let Some(no) = account_no(link, account).await? else { return Ok(false) };
                 super::lock_account(link, no).await?;
-                remove(link, no, &[id]).await
+                let removed = remove(link, no, &[id]).await?;
+                if removed {
+                    revisions::note_people(link, no).await?;
+                }
+                Ok(removed)
             })
         });
         Box::pin(self.write(delete))
@@ -318,6 +331,7 @@ async fn put(link: &PgLink, account: i32, rows: &[Person]) -> Result<Vec<u64>, T
         named.extend(row.names.iter().map(|name| (name, &row.id)));
     }
     copy_memberships(link, account, 0, &named).await?;
+    revisions::note_people(link, account).await?;
     Ok(versions.into_iter().map(as_u64).collect())
 }
 

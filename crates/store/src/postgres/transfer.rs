@@ -37,8 +37,10 @@ const OWN_TABLES: [&str; 4] = ["campanile", "house", "counters", "leases"];
 /// Tables that have rows as soon as the audit trail has begun, which it does when a database is made.
 const BEGUN_TABLES: [&str; 4] = ["accounts", "audit_fields", "audit_head", "audit_links"];
 const AUDITED: &str = "SELECT count(*) FROM audit_links WHERE verb <> 'audit.begin'";
-/// Tables of SQLite that have no namesake: the last one's rows are among `opt_outs`.
-const WITHOUT_NAMESAKE: [&str; 5] = ["house", "counters", "leases", "sqlite_sequence", "sender_opt_outs"];
+/// Tables of SQLite whose rows are not copied: those of `sender_opt_outs` are among `opt_outs`, and triggers
+/// fill `directory_revisions`.
+const WITHOUT_NAMESAKE: [&str; 6] =
+    ["house", "counters", "leases", "sqlite_sequence", "sender_opt_outs", "directory_revisions"];
 /// Columns that SQLite has in another way, by an expression of its own.
 const EXPRESSIONS: [(&str, &str, &str); 3] = [
     ("recipients", "groups", "body"),

@@ -21,7 +21,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0013_approval.sql"),
     include_str!("../../migrations/sqlite/0014_import_jobs.sql"),
     SEARCH_TERMS,
-    include_str!("../../migrations/sqlite/0019_evidence.sql"),
+    include_str!("../../migrations/sqlite/0016_directory_revisions.sql"),
+    include_str!("../../migrations/sqlite/0017_evidence.sql"),
 ];
 /// Its table is filled from the people there are.
 const ATTRIBUTES: &str = include_str!("../../migrations/sqlite/0008_attributes.sql");

@@ -20,6 +20,7 @@ mod privacy;
 mod queue;
 mod readers;
 mod recipients;
+mod revisions;
 mod roster;
 mod sessions;
 mod staging;

@@ -1,7 +1,9 @@
 //! Forgetting people and letting go by age, on SQLite. What is erased is overwritten in the file.
 
 use super::deliveries::account_of;
-use super::{JobStep, Lane, Sqlite, Tx, account_no, alerts, as_i64, as_limit, as_u64, recipients, roster};
+use super::{
+    JobStep, Lane, Sqlite, Tx, account_no, alerts, as_i64, as_limit, as_u64, recipients, revisions, roster,
+};
 use crate::alerts::to_json;
 use crate::{ErasedRecord, FoldedBlock, PendingErasure, Privacy, StopOf, StoreError};
 use futures_util::future::BoxFuture;
@@ -175,6 +177,7 @@ fn erase(tx: &Tx<'_>, account: &str, id: &str) -> Result<ErasedRecord, StoreErro
             erased.add(Recipient::decode(&body)?.devices);
         }
     }
+    revisions::note_people(tx, account)?;
     erased.groups = leave_groups(tx, account, id)?;
     Ok(erased)
 }

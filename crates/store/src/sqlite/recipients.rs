@@ -1,7 +1,7 @@
 use super::visible::{self, Visible, walk};
-use super::{Sqlite, Tx, account_no, as_limit, as_u64, attributes, staging};
+use super::{Sqlite, Tx, account_no, as_limit, as_u64, attributes, revisions, staging};
 use crate::attributes::FoundAttributes;
-use crate::{ImportNo, Recipients, StoreError, search};
+use crate::{DirectoryRevision, ImportNo, Recipients, StoreError, search};
 use futures_util::future::BoxFuture;
 use records::{Recipient, Timestamp};
 use rusqlite::Connection;
@@ -13,6 +13,16 @@ const PUT_ROWS_MAX: usize = 512;
 const SCAN_ROWS: usize = 1_024;
 
 impl Recipients for Sqlite {
+    fn directory_revision<'a>(
+        &'a self,
+        account: &'a str,
+    ) -> BoxFuture<'a, Result<DirectoryRevision, StoreError>> {
+        Box::pin(async move {
+            let account = account.to_owned();
+            self.read(move |connection| revisions::of(connection, &account)).await
+        })
+    }
+
     fn put_recipients<'a>(
         &'a self,
         account: &'a str,
@@ -151,7 +161,11 @@ impl Recipients for Sqlite {
             let delete = move |tx: &Tx<'_>| {
                 let Some(no) = account_no(tx, &account)? else { return Ok(false) };
                 let visible = visible::load(tx, no)?;
-                remove_visible(tx, &visible, no, &id)
+                let removed = remove_visible(tx, &visible, no, &id)?;
+                if removed {
+                    revisions::note_people(tx, no)?;
+                }
+                Ok(removed)
             };
             self.write(delete).await
         })
@@ -280,6 +294,7 @@ fn put(
         insert(tx, no, 0, version, row)?;
     }
     attributes.iter().try_for_each(|noted| attributes::note(tx, no, noted))?;
+    revisions::note_people(tx, no)?;
     Ok((first..=last).map(as_u64).collect())
 }
 

@@ -9,9 +9,9 @@ pub(crate) mod body;
 mod check;
 mod event_position;
 pub(crate) mod events;
-mod forecasts;
 mod extension;
 mod follow_up;
+mod forecasts;
 mod people;
 #[cfg(test)]
 mod tests;
@@ -27,6 +27,7 @@ use crate::http::app::App;
 use crate::http::approvals::{self, deciders};
 use crate::http::attachments;
 use crate::http::auth::Caller;
+use crate::http::previews::frames::PreviewFrames;
 use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::profiles::{self, AlertDefaults};
 use crate::http::request::body::{media_type, off_thread};
@@ -43,7 +44,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
-use engine::{DeliveryView, Draft, EngineError, Steer, Submitted};
+use engine::{Audiences, DeliveryView, Draft, EngineError, Steer, Submitted};
 use futures_util::stream;
 use net::{OutboundPolicy, OutboundRefusal};
 use records::{
@@ -82,6 +83,10 @@ pub(crate) struct AlertState {
     pub outbound: Arc<ArcSwap<OutboundPolicy>>,
     /// Somebody has to be told of an approval at once.
     pub approvals_wake: Arc<Notify>,
+    /// Counts audiences before they are sent to.
+    pub audiences: Audiences,
+    /// Pages of mails that are previewed.
+    pub frames: PreviewFrames,
 }
 
 pub(crate) fn routes() -> Router<App> {

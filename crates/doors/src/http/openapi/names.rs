@@ -41,6 +41,8 @@ const OWN: &[(&str, &str, &str)] = &[
     ("POST", "/api/v1/alerts:forecast", "forecast_alert"),
     ("POST", "/api/v1/alerts:check", "check_alert"),
     ("POST", "/api/v1/drills:replay", "replay_alert"),
+    ("POST", "/api/v1/alerts:preview", "preview_alert"),
+    ("POST", "/api/v1/audience:people", "list_audience_people"),
     ("GET", "/api/v1/alerts/{id}/events", "follow_alert"),
     ("POST", "/api/v1/cap", "submit_cap"),
     ("POST", "/api/v1/reload", "reload_config"),

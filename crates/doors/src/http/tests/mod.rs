@@ -315,6 +315,7 @@ async fn engine_over(
 ) -> Engine {
     let parts = engine::Parts {
         texts: engine::TextCache::default(),
+        directory: engine::DirectoryCache::default(),
         bus,
         store: store.clone(),
         routes: vec![route("carrier", Mode::Live), route("range", Mode::Drill)],
@@ -338,6 +339,18 @@ struct One;
 impl engine::UnitsEstimator for One {
     fn units(&self, _: &Route, _: &records::Body) -> u32 {
         1
+    }
+
+    /// One part, in the GSM alphabet if it has all letters.
+    fn preview(&self, _: &Route, source: &records::PreviewSource<'_>) -> records::MessagePreview {
+        let preview = records::MessagePreview::as_it_is(source);
+        let lacks = |letter: &char| !smpp::text::gsm7::can_encode(&letter.to_string());
+        let at_fault: Vec<(usize, char)> =
+            preview.text.char_indices().filter(|(_, letter)| lacks(letter)).collect();
+        let (alphabet, room) = if at_fault.is_empty() { ("gsm7", 160) } else { ("ucs2", 70) };
+        let left = room - preview.text.encode_utf16().count().min(room as usize) as u32;
+        let encoding = records::TextEncoding { alphabet, parts: 1, left, at_fault };
+        records::MessagePreview { encoding: Some(encoding), ..preview }
     }
 }
 

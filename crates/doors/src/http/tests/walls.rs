@@ -226,7 +226,10 @@ fn prepared_case_of(row: &Operation) -> Option<Case> {
     let alert = |_: &str, n: u32| Sent::Json(json!({"text": n.to_string(), "audience": ["recipient:ann"]}));
     let renamed = |_: &str, _: u32| Sent::Json(json!({"name": "Put"}));
     Some(match (row.method, row.path.strip_prefix("/api/v1/")?) {
-        ("POST", "alerts:check") => case(Nothing, 200, alert),
+        ("POST", "alerts:check" | "alerts:preview") => case(Nothing, 200, alert),
+        ("POST", "audience:count" | "audience:people") => case(Nothing, 200, alert),
+        // Its page is the session's that made it.
+        ("GET", "previews/{id}") => case(Thing::Nobodys, 404, nothing),
         ("GET", "drafts" | "templates" | "areas" | "schedules") => case(Nothing, 200, nothing),
         ("POST", "drafts") => case(Nothing, 201, alert),
         ("GET", path) if path.starts_with("drafts/{id}") => case(Draft, 200, nothing),

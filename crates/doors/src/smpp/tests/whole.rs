@@ -58,6 +58,7 @@ async fn a_message_is_queried_replaced_and_taken_back_and_its_receipt_bears_its_
     let clock: Clock = Arc::new(|| AT);
     let parts = Parts {
         texts: engine::TextCache::default(),
+        directory: engine::DirectoryCache::default(),
         bus: Arc::clone(&bus),
         store,
         routes: vec![route()],

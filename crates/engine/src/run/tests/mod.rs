@@ -3,6 +3,7 @@
 
 mod alert_evidence;
 mod approval;
+mod audience_counts;
 mod backend;
 mod carrier_words;
 mod devices;

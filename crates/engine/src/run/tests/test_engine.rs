@@ -58,6 +58,7 @@ pub fn parts(
         vec![route("sms", channels::SMS, |_| {}), route("mail", channels::MAIL, |r| r.receipts = false)];
     let parts = Parts {
         texts: crate::TextCache::default(),
+        directory: crate::DirectoryCache::default(),
         bus,
         store,
         routes: routes.clone(),

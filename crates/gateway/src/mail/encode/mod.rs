@@ -12,7 +12,7 @@ use super::tag::{Purpose, Tags};
 use answer_words::AnswerWords;
 use answering::AnswerWays;
 use mail_builder::headers::date::Date;
-use records::{Body, Content, Entry, Segment, Timestamp};
+use records::{Body, Content, Entry, MessagePreview, PreviewSource, Segment, Timestamp};
 use rustc_hash::FxHashMap;
 use smtp::client::Transaction;
 use smtp::path::Path;
@@ -156,6 +156,25 @@ impl Letterhead {
         });
         tagged.unwrap_or_else(|| self.from.clone())
     }
+}
+
+/// A mail as its reader sees it, without headers. `takes_replies`: they come back to us.
+pub fn preview(takes_replies: bool, source: &PreviewSource<'_>) -> MessagePreview {
+    let Some(content) = source.body.content() else { return MessagePreview::default() };
+    let link = source.link.filter(|_| source.answer);
+    let source = TemplateSource {
+        from: (None, ""),
+        subject: content.subject.as_deref().unwrap_or_default(),
+        text: &content.text,
+        html: content.html.as_deref(),
+        words: AnswerWords::of(source.body.language()),
+        ways: AnswerWays { link: link.is_some(), reply: source.answer && takes_replies },
+        choices: source.choices,
+        emergency: false,
+        drill: false,
+    };
+    let (text, html) = template::shown(&source, link);
+    MessagePreview { text, html, encoding: None }
 }
 
 /// The link to put in, where an answer is asked for.

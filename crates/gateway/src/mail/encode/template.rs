@@ -104,14 +104,45 @@ fn body<'a>(source: &TemplateSource<'a>) -> MimePart<'a> {
     }
 }
 
-fn text_part<'a>(source: &TemplateSource<'a>) -> MimePart<'a> {
+/// Text and HTML of a mail, as its reader sees them.
+pub fn shown(source: &TemplateSource<'_>, link: Option<&str>) -> (String, Option<String>) {
+    let link = link.unwrap_or_default();
+    let text = text_of(source);
+    let text = if source.ways.any() { text.replacen(LINK_PLACE, link, 1) } else { text };
+    let html = source.html.map(|html| match html_of(source, html) {
+        (before, Some(after)) => format!("{before}{}{after}", answering::escape(link)),
+        (whole, None) => whole,
+    });
+    (text, html)
+}
+
+/// The text, with [`LINK_PLACE`] where there is a link.
+fn text_of(source: &TemplateSource<'_>) -> String {
     // The places' own octet may come in by nobody's text.
     let text = source.text.replace(['\0', char::from(TEXT_PLACE), char::from(HTML_PLACE)], " ");
     if !source.ways.any() {
-        return MimePart::new("text/plain", text);
+        return text;
     }
-    let whole = text + &answering::in_text(source.words, source.ways, source.choices);
-    let Some((before, after)) = whole.split_once(LINK_PLACE) else {
+    text + &answering::in_text(source.words, source.ways, source.choices)
+}
+
+/// The HTML before the link, and behind it where there is one.
+fn html_of(source: &TemplateSource<'_>, html: &str) -> (String, Option<String>) {
+    let html = html.replace(['\0', char::from(TEXT_PLACE), char::from(HTML_PLACE)], " ");
+    if !source.ways.any() {
+        return (html, None);
+    }
+    let (before, after) = html.split_at(answering::end_of_html(&html));
+    let (answer_before, answer_after) = answering::in_html(source.words, source.ways, source.choices);
+    match source.ways.link {
+        true => (format!("{before}{answer_before}"), Some(format!("{answer_after}{after}"))),
+        false => (format!("{before}{answer_before}{after}"), None),
+    }
+}
+
+fn text_part<'a>(source: &TemplateSource<'a>) -> MimePart<'a> {
+    let whole = text_of(source);
+    let Some((before, after)) = whole.split_once(LINK_PLACE).filter(|_| source.ways.any()) else {
         return MimePart::new("text/plain", whole);
     };
     let mut encoded = String::with_capacity(whole.len() * 2);
@@ -122,22 +153,17 @@ fn text_part<'a>(source: &TemplateSource<'a>) -> MimePart<'a> {
 }
 
 fn html_part<'a>(source: &TemplateSource<'a>, html: &str) -> MimePart<'a> {
-    let html = html.replace(['\0', char::from(TEXT_PLACE), char::from(HTML_PLACE)], " ");
-    if !source.ways.any() {
-        return MimePart::new("text/html", html);
-    }
-    let (before, after) = html.split_at(answering::end_of_html(&html));
-    let (answer_before, answer_after) = answering::in_html(source.words, source.ways, source.choices);
-    if !source.ways.link {
-        return MimePart::new("text/html", format!("{before}{answer_before}{after}"));
-    }
+    let (before, after) = match html_of(source, html) {
+        (whole, None) => return MimePart::new("text/html", whole),
+        (before, Some(after)) => (before, after),
+    };
     // A soft break before and after: the link begins and ends at a line's edge, whatever its length.
     let mut encoded = String::with_capacity(html.len() * 2);
-    push_quoted(&mut encoded, &format!("{before}{answer_before}"));
+    push_quoted(&mut encoded, &before);
     encoded.push_str(SOFT_BREAK);
     encoded.push(char::from(HTML_PLACE));
     encoded.push_str(SOFT_BREAK);
-    push_quoted(&mut encoded, &format!("{answer_after}{after}"));
+    push_quoted(&mut encoded, &after);
     quoted_part("text/html", encoded)
 }
 

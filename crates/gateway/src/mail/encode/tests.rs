@@ -315,3 +315,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_preview_is_what_the_reader_of_the_mail_sees() {
+    let read = |text: &str| text.replace("\r\n", "\n").trim_end().to_owned();
+    for (answer, link) in
+        [(false, None), (true, None), (true, Some("https://alerts.test/a/Ab_c?x=1&y=2")), (false, Some("x"))]
+    {
+        let body = mail("Fire", "Leave now – quick", Some("<html><body><p>Leave</p></body></html>"));
+        let mut segment = segment(body);
+        segment.answer = answer;
+        segment.choices = vec![Choice { key: "1".to_owned(), label: "I am <safe>".to_owned() }];
+        segment.entries[0].link = link.map(str::to_owned);
+        let sent = compose(letterhead(), segment.clone()).message;
+        let sent = MessageParser::new().parse(&sent).unwrap();
+        let (body, choices) = (&*segment.bodies[0], &segment.choices[..]);
+        let shown = preview(true, &PreviewSource { body, link, answer, choices, flash: false });
+        assert_eq!(read(&shown.text), read(&sent.body_text(0).unwrap()), "{answer} {link:?}");
+        assert_eq!(read(&shown.html.unwrap()), read(&sent.body_html(0).unwrap()), "{answer} {link:?}");
+    }
+}

@@ -1,6 +1,6 @@
 //! One body in the route's coding: its octets where they are already, else in the caller's buffer.
 
-use records::{Body, Short, ShortText};
+use records::{Body, Short, ShortText, TextEncoding};
 use smpp::limits::SHORT_MESSAGE_OCTETS_MAX;
 use smpp::pdu::esm_class;
 use smpp::text::national::{Language, Shift, choose_shift};
@@ -248,6 +248,49 @@ fn brings_header(short: &Short) -> bool {
         tlvs.iter().any(|tlv| matches!(tlv.tag, Tag::SAR_MSG_REF_NUM | Tag::MESSAGE_PAYLOAD))
     };
     !short.udh.is_empty() || !short.tlvs.is_empty() && Tlvs::parse(&short.tlvs).is_ok_and(says)
+}
+
+/// How a body is written, as [`Coded`] writes it; nothing for one that cannot be sent.
+pub(super) fn encoding(body: &Body, flash: bool, script: Script<'_>) -> Option<TextEncoding> {
+    let mut buffer = Vec::new();
+    let coded = Coded::new(body, flash, script, &mut buffer).ok()?;
+    let ends = coded.ends().ok()?;
+    let SplitMode::By(concat) = coded.cut else { return None };
+    let charset = coded.coding.charset;
+    let (alone, part) = concat.limits_shifted(charset, coded.shift);
+    let (room, from) = match ends.len().checked_sub(2) {
+        Some(before) => (part, ends[before] as usize),
+        None => (alone, 0),
+    };
+    let used = (coded.octets.len() - from) / charset.unit_octets();
+    let text = body.content().map_or("", |content| &content.text);
+    let wanted = if flash { Charset::Gsm7 } else { script.charset };
+    let mut utf8 = [0; 4];
+    let lacks = |letter: char, utf8: &mut [u8; 4]| !wanted.can_encode(letter.encode_utf8(utf8));
+    let is_long = charset == Charset::Ucs2 && wanted != Charset::Ucs2;
+    let at_fault = text.char_indices().filter(|(_, letter)| is_long && lacks(*letter, &mut utf8)).collect();
+    Some(TextEncoding {
+        alphabet: alphabet(charset, coded.shift),
+        parts: ends.len() as u32,
+        left: room.saturating_sub(used) as u32,
+        at_fault,
+    })
+}
+
+/// Stable names.
+fn alphabet(charset: Charset, shift: Shift) -> &'static str {
+    match charset {
+        Charset::Gsm7 if shift != Shift::NONE => "gsm7-national",
+        Charset::Gsm7 => "gsm7",
+        Charset::Ascii => "ascii",
+        Charset::Latin1 => "latin1",
+        Charset::Ucs2 => "ucs2",
+        Charset::Cyrillic => "cyrillic",
+        Charset::Hebrew => "hebrew",
+        Charset::Japanese => "japanese",
+        Charset::Korean => "korean",
+        Charset::Binary => "binary",
+    }
 }
 
 pub(super) fn parts_of_text(text: &str, class: Option<u8>, script: Script<'_>) -> usize {

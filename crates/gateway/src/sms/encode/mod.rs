@@ -8,7 +8,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use records::{Body, Entry, Segment, Short};
+use records::{Body, Entry, Segment, Short, TextEncoding};
 use smpp::pdu::esm_class;
 use smpp::text::national::{Language, Shift};
 use smpp::text::{Charset, Coding, Concat, PARTS_MAX, Part};
@@ -93,6 +93,11 @@ pub fn parts(route: &SmsRoute, text: &str) -> u32 {
 /// How many submit_sm one message may be on this route: what a reference to its parts can count.
 pub fn parts_max(route: &SmsRoute) -> u32 {
     if route.long == Concat::Payload { 1 } else { PARTS_MAX as u32 }
+}
+
+/// How a body is written on this route; nothing for one that cannot be sent by it.
+pub fn encoding(route: &SmsRoute, body: &Body, flash: bool) -> Option<TextEncoding> {
+    coded::encoding(body, flash, Script::of(route))
 }
 
 /// How many submit_sm a platform's message makes on this route; at least 1.

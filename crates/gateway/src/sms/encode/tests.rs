@@ -409,3 +409,34 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_letters_that_are_left_are_those_until_one_part_more() {
+    for concat in [Concat::Udh8, Concat::Udh16, Concat::Sar] {
+        let route = route(concat);
+        for (start, alphabet) in [("", "gsm7"), ("Ä€[x] ", "gsm7"), ("– ", "ucs2"), ("🔥", "ucs2")] {
+            for length in [0, 60, 64, 140, 154, 155, 300, 700] {
+                let text = format!("{start}{}", "a".repeat(length));
+                let found = encoding(&route, &sms(&text), false).unwrap();
+                assert_eq!((found.alphabet, found.parts), (alphabet, parts(&route, &text)), "{text}");
+                let left = format!("{text}{}", "a".repeat(found.left as usize));
+                let full = encoding(&route, &sms(&left), false).unwrap();
+                assert_eq!((full.parts, full.left), (found.parts, 0), "{text}");
+                assert_eq!(parts(&route, &format!("{left}a")), found.parts + 1, "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn letters_at_fault_are_those_without_which_the_text_would_be_shorter() {
+    let route = route(Concat::Udh8);
+    let found = encoding(&route, &sms("Å “Gå” 🔥"), false).unwrap();
+    assert_eq!(found.at_fault, [(3, '“'), (9, '”'), (13, '🔥')]);
+    assert!(encoding(&route, &sms("Å Gå"), false).unwrap().at_fault.is_empty());
+    let turkish = SmsRoute { languages: vec![Language::Turkish], ..SmsRoute::default() };
+    let found = encoding(&turkish, &sms("Tatbikat değil"), false).unwrap();
+    assert_eq!((found.alphabet, found.at_fault.len()), ("gsm7-national", 0));
+    let flash = encoding(&turkish, &sms("Tatbikat değil"), true).unwrap();
+    assert_eq!((flash.alphabet, flash.at_fault), ("ucs2", vec![(11, 'ğ')]));
+}

@@ -53,7 +53,7 @@ use bus::BusError;
 use callbacks::CallbackReader;
 #[cfg(test)]
 use futures_util::future::BoxFuture;
-use records::{AttemptResult, Body, CallbackPurpose, ChannelNumber};
+use records::{AttemptResult, Body, CallbackPurpose, ChannelNumber, MessagePreview, PreviewSource};
 use request::{FilledRequest, OutgoingSms, RequestTemplates};
 use reqwest::Method;
 use settings::Secret;
@@ -107,6 +107,11 @@ impl ChannelGateway for HttpSmsGateway {
 
     fn units_max(_: &HttpSmsRoute) -> u32 {
         super::parts_max(&COUNTED_AS)
+    }
+
+    fn preview(_: &HttpSmsRoute, source: &PreviewSource<'_>) -> MessagePreview {
+        let encoding = super::encoding(&COUNTED_AS, source.body, source.flash);
+        MessagePreview { encoding, ..MessagePreview::as_it_is(source) }
     }
 }
 
