@@ -6,11 +6,10 @@ pub use report::*;
 
 use crate::approval::{ApprovalPolicy, ApprovalRefusal};
 use records::{
-    Alert, AlertId, AlertNo, AlertRequest, Answer, ApprovalPerson, Body, DeliveryState, EndpointNo,
-    MessageClient, MessagePreview, Mode, Origin, PreviewSource, Reason, Route, Timestamp,
+    Alert, AlertNo, AlertRequest, Answer, ApprovalPerson, Body, EndpointNo, MessageClient, MessagePreview,
+    Mode, Origin, PreviewSource, Route, Timestamp,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Everything the engine needs from outside.

@@ -219,7 +219,7 @@ fn why(
         Some(To::Subscribers) => named("subscribers"),
         Some(To::Recipient(_)) | None => named("id"),
         Some(To::Address(..)) => named("address"),
-        Some(To::Received(_)) => named("alert"),
+        Some(To::Received(_) | To::Earlier(..)) => named("alert"),
         // They left it since they were counted.
         Some(To::Group(..)) => of_group().unwrap_or_else(|| named("person")),
     }

@@ -66,7 +66,7 @@ fn solved_part(request: AlertRequest, has_words: bool) -> AlertRequest {
         not_before: None,
         expires: Timestamp(0),
         callback: None,
-        needs_help: Vec::new(),
+        answer_rules: records::AnswerRules::default(),
         follows: None,
         flash: false,
         resources: Vec::new(),

@@ -102,7 +102,7 @@ impl<'a> Forecasts<'a> {
         if !alert.state.is_final() {
             return Ok(now);
         }
-        let finished = self.engine.report(&alert.account, alert.id).await?.finished.clone();
+        let finished = self.engine.report(&alert.account, alert.id).await?.moments.finished.clone();
         let read = finished.and_then(|text| text.parse::<jiff::Timestamp>().ok());
         Ok(read.map_or(now, |at| Timestamp(at.as_microsecond())))
     }

@@ -119,7 +119,7 @@ impl Routes<'_> {
             sender: None,
             mode: test.mode,
             participants_only: false,
-            needs_help: Vec::new(),
+            answer_rules: records::AnswerRules::default(),
             follows: None,
             flash: false,
             resources: Vec::new(),

@@ -135,7 +135,7 @@ pub(super) async fn show(
     if alert.token != caller.token.id && !scope::is_within(&app, &caller, &alert.request).await? {
         return Err(missing());
     }
-    let delivery = app.engine.delivery(caller.account(), id, EndpointNo(0)).await?;
+    let delivery = app.engine.people().delivery(caller.account(), id, EndpointNo(0)).await?;
     Ok(Json(view(&alert, route.as_deref(), delivery.as_ref())))
 }
 

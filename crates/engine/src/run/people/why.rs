@@ -4,7 +4,7 @@
 use super::{AlertPeople, PeoplePage, PersonPlace, blocking};
 use crate::api::{EngineError, Parts, PersonOfAlert};
 use crate::run::actor::{bus_error, store_error};
-use crate::run::solving::group_set;
+use crate::run::audience_source::group_set;
 use crate::solve::audience::To;
 use crate::solve::{Area, GroupSet, Matcher, strategy_of};
 use records::{
