@@ -2,7 +2,7 @@
 
 use super::actor::EngineActor;
 use super::approvals::WaitingStep;
-use super::command::{ActorCommand, Health, Look, Reply, Solved};
+use super::command::{ActorCommand, Health, Look, Reply, RouteQuestion, Solved};
 use super::event_publisher::report;
 use super::route_table::RouteEntry;
 use super::sharing::{LeaderRequest, decode_request, request_of};
@@ -80,12 +80,7 @@ impl EngineActor {
             | ActorCommand::CancelMessages { .. } => {
                 self.queries.obey(command, &self.intake, &mut self.alerts, &self.context);
             }
-            ActorCommand::RouteStates { reply } => {
-                let _ = reply.send(self.dispatcher.route_states(&self.alerts, self.context.now()));
-            }
-            ActorCommand::RouteHistory { name, reply } => {
-                let _ = reply.send(self.dispatcher.route_history(&name, self.context.now()));
-            }
+            ActorCommand::OfRoutes(question) => answer_of_routes(self, question),
             ActorCommand::Health { reply } => _ = reply.send(health(self)),
             ActorCommand::Stop { reply } => self.context.stopping = Some(reply),
         }
@@ -223,6 +218,18 @@ impl EngineActor {
             self.alerts.touch(no);
         }
         Ok(())
+    }
+}
+
+fn answer_of_routes(actor: &EngineActor, question: RouteQuestion) {
+    let now = actor.context.now();
+    match question {
+        RouteQuestion::States { reply } => {
+            let _ = reply.send(actor.dispatcher.route_states(&actor.alerts, now));
+        }
+        RouteQuestion::History { name, reply } => {
+            let _ = reply.send(actor.dispatcher.route_history(&name, now));
+        }
     }
 }
 
