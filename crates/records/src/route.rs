@@ -124,8 +124,9 @@ impl RouteHold {
     }
 }
 
-/// The health of a route at one of several processes, keyed by [`crate::health_key`]. It counts for `lasts_ms`
-/// after it was heard: who hears it measures by their own clock, from when `beat` was news to them.
+/// The health of a route at one of several processes, keyed by [`crate::health_key`]. It counts for
+/// `lasts_ms` after it was heard: who hears it measures by their own clock, from when `beat` was news to
+/// them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeHealth {
     /// Another at each telling: told again, though nothing changed, at least three times in `lasts_ms`.

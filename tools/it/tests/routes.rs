@@ -1,5 +1,5 @@
-//! Stories of routes: one is held while an alert runs, stays held over a kill, and test messages say when they
-//! arrived.
+//! Stories of routes: one is held while an alert runs, stays held over a kill, and test messages say when
+//! they arrived.
 
 use crate::fixtures::{SOON, assert_counts_add_up, carrier, count, number, phones_csv};
 use it::{Api, Server, eventually, sms_route};

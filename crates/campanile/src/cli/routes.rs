@@ -18,7 +18,7 @@ const ROUTES_MAX: u64 = 1_000;
 pub(crate) enum RouteCommand {
     /// List the routes: state, sessions, rate, what waits
     #[command(after_help = "Examples:\n  campanile route list\n  campanile route list --format json")]
-    List(ListRoutes),
+    List(RouteListArgs),
     /// Show one route: its last errors with what to do about them, and what takes its place
     #[command(after_help = "Examples:\n  campanile route show carrier-1")]
     Show(One),
@@ -26,7 +26,7 @@ pub(crate) enum RouteCommand {
     #[command(
         after_help = "Examples:\n  campanile route hold carrier-1 --reason \"it loses messages, case 4711\""
     )]
-    Hold(HoldRoute),
+    Hold(RouteHoldArgs),
     /// Take the use of a route up again
     #[command(after_help = "Examples:\n  campanile route release carrier-1")]
     Release(One),
@@ -34,11 +34,11 @@ pub(crate) enum RouteCommand {
     #[command(after_help = "Examples:
   campanile route test carrier-1 --to +46701740605
   campanile route test relay --to eva@example.org --text \"Do you see this?\" --wait 0")]
-    Test(TestRoute),
+    Test(RouteTestArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ListRoutes {
+pub(crate) struct RouteListArgs {
     #[command(flatten)]
     pub format: FormatArgs,
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub(crate) struct ListRoutes {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct HoldRoute {
+pub(crate) struct RouteHoldArgs {
     /// Why, for whoever releases it
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
@@ -55,7 +55,7 @@ pub(crate) struct HoldRoute {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct TestRoute {
+pub(crate) struct RouteTestArgs {
     /// An address of the route's channel
     #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
     pub to: String,
@@ -80,7 +80,7 @@ pub(super) fn work(command: RouteCommand) -> Work {
     }
 }
 
-async fn list(list: ListRoutes) -> Outcome {
+async fn list(list: RouteListArgs) -> Outcome {
     let items = ApiClient::new(&list.server)?.list("/api/v1/routes", None, ROUTES_MAX).await?;
     if list.format.is_json() {
         return items.iter().try_for_each(|route| print(&format!("{route}\n")));
@@ -161,7 +161,7 @@ fn advice(advice: &Value) -> String {
     format!("{}{key}{line}{end}", text(&advice["text"]))
 }
 
-async fn hold_route(hold: HoldRoute) -> Outcome {
+async fn hold_route(hold: RouteHoldArgs) -> Outcome {
     let client = ApiClient::new(&hold.one.server)?;
     let body = json!({"reason": hold.reason});
     let held = client.post(&path(&hold.one.id, ":hold"), Some(&body)).await?;
@@ -181,7 +181,7 @@ async fn release(one: One) -> Outcome {
     print(&format!("{} is used again\n", one.id))
 }
 
-async fn test_route(test: TestRoute) -> Outcome {
+async fn test_route(test: RouteTestArgs) -> Outcome {
     let client = ApiClient::new(&test.one.server)?;
     let mut body = json!({"to": test.to});
     if let Some(text) = &test.text {

@@ -81,14 +81,20 @@ pub enum ActorCommand {
     ReplaceMessage { account: String, id: MessageId, change: Box<records::Intake>, reply: Reply<Steered> },
     /// What forecasts ask of it.
     Forecasting(ForecastingCommand),
-    /// How does each route stand?
-    RouteStates { reply: oneshot::Sender<Vec<RouteStatus>> },
-    /// What did a route do lately?
-    RouteHistory { name: String, reply: oneshot::Sender<Option<Vec<RoutePoint>>> },
+    /// How do routes stand, and what did they do?
+    OfRoutes(RouteQuestion),
     /// How things stand.
     Health { reply: oneshot::Sender<Health> },
     /// Fold and end.
     Stop { reply: oneshot::Sender<()> },
+}
+
+/// What is asked of routes.
+pub enum RouteQuestion {
+    /// How does each stand?
+    States { reply: oneshot::Sender<Vec<RouteStatus>> },
+    /// What did one do lately?
+    History { name: String, reply: oneshot::Sender<Option<Vec<RoutePoint>>> },
 }
 
 /// A page of deliveries: of one state or any, from an endpoint on, so many.

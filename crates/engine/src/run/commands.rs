@@ -2,7 +2,7 @@
 
 use super::actor::EngineActor;
 use super::approvals::WaitingStep;
-use super::command::{ActorCommand, Health, Look, Reply, Solved};
+use super::command::{ActorCommand, Health, Look, Reply, RouteQuestion, Solved};
 use super::event_publisher::report;
 use super::forecasting;
 use super::route_table::RouteEntry;
@@ -85,12 +85,7 @@ impl EngineActor {
                 self.queries.obey(command, &self.intake, &mut self.alerts, &self.context);
             }
             ActorCommand::Forecasting(command) => forecasting::obey(self, command),
-            ActorCommand::RouteStates { reply } => {
-                let _ = reply.send(self.dispatcher.route_states(&self.alerts, self.context.now()));
-            }
-            ActorCommand::RouteHistory { name, reply } => {
-                let _ = reply.send(self.dispatcher.route_history(&name, self.context.now()));
-            }
+            ActorCommand::OfRoutes(question) => answer_of_routes(self, question),
             ActorCommand::Health { reply } => _ = reply.send(health(self)),
             ActorCommand::Stop { reply } => self.context.stopping = Some(reply),
         }
@@ -233,6 +228,18 @@ impl EngineActor {
             self.alerts.touch(no);
         }
         Ok(())
+    }
+}
+
+fn answer_of_routes(actor: &EngineActor, question: RouteQuestion) {
+    let now = actor.context.now();
+    match question {
+        RouteQuestion::States { reply } => {
+            let _ = reply.send(actor.dispatcher.route_states(&actor.alerts, now));
+        }
+        RouteQuestion::History { name, reply } => {
+            let _ = reply.send(actor.dispatcher.route_history(&name, now));
+        }
     }
 }
 

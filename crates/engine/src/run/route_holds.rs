@@ -1,5 +1,5 @@
-//! RouteHolds reads and writes the retained topic of routes whose use somebody stopped. Every process reads it,
-//! and a restart finds it as it was.
+//! RouteHolds reads and writes the retained topic of routes whose use somebody stopped. Every process reads
+//! it, and a restart finds it as it was.
 
 use super::actor::bus_error;
 use crate::api::EngineError;

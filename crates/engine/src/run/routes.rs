@@ -1,6 +1,7 @@
-//! Routes as operators see and steer them: how each stands, its use stopped and taken up again, a test message
-//! by one of them or to one device.
+//! Routes as operators see and steer them: how each stands, its use stopped and taken up again, a test
+//! message by one of them or to one device.
 
+use super::command::RouteQuestion;
 use super::route_activity::RoutePoint;
 use super::route_holds::RouteHolds;
 use super::route_states::RouteStatus;
@@ -52,7 +53,7 @@ impl Routes<'_> {
     /// # Errors
     /// The engine is closing, or another process leads.
     pub async fn states(&self) -> Result<Vec<RouteStatus>, EngineError> {
-        self.engine.request(|reply| ActorCommand::RouteStates { reply }).await
+        self.engine.request(|reply| ActorCommand::OfRoutes(RouteQuestion::States { reply })).await
     }
 
     /// What a route did in the last 15 minutes, a point each 10 seconds; nothing: there is no such route.
@@ -61,7 +62,7 @@ impl Routes<'_> {
     /// As [`Routes::states`].
     pub async fn history(&self, name: &str) -> Result<Option<Vec<RoutePoint>>, EngineError> {
         let name = name.to_owned();
-        self.engine.request(|reply| ActorCommand::RouteHistory { name, reply }).await
+        self.engine.request(|reply| ActorCommand::OfRoutes(RouteQuestion::History { name, reply })).await
     }
 
     /// The hold of a route, if its use is stopped.

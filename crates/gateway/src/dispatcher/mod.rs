@@ -15,20 +15,20 @@
 //!   all.
 //! - Nothing is intended that cannot be written: no session can send, or the limit gives no credit yet. So a
 //!   server that is killed over and over while it starts leaves no more unknown with each time.
-//! - What may not be sent any more (paused, stopped, expired, route down or held) comes back as not tried, and its
-//!   segment is acknowledged when all of that is durable.
+//! - What may not be sent any more (paused, stopped, expired, route down or held) comes back as not tried,
+//!   and its segment is acknowledged when all of that is durable.
 
 mod account_limit;
 mod alert_control;
 mod credit_gate;
 mod health;
 mod health_topic;
+mod hold_topic;
 mod leased_segment;
 mod meter;
 mod outbox;
 mod outcome_appender;
 mod questions;
-mod route_hold;
 mod route_limit;
 mod segment_consumer;
 mod segment_topics;
@@ -59,9 +59,9 @@ use alert_control::AlertControl;
 use credit_gate::CreditGate;
 use health::Health;
 use health_topic::HealthTopic;
+use hold_topic::HoldTopic;
 use meter::RouteMeter;
 use outcome_appender::OutcomeAppender;
-use route_hold::RouteHold;
 use segment_topics::SegmentTopics;
 use send_queue::{Intended, PassedOver, SendQueue, Settled};
 
@@ -113,7 +113,7 @@ pub struct RouteDispatcher<C: ChannelEncoder> {
 struct DispatcherState<P> {
     queue: SendQueue<P>,
     health: Health,
-    hold: RouteHold,
+    hold: HoldTopic,
     earlier: RouteProgress,
     control_seen: u64,
     phase: DispatchPhase,
@@ -207,7 +207,7 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
         let state = DispatcherState {
             queue: SendQueue::new(&route, node, slots),
             health: Health::new(rate, rests, context.now(), Instant::now()),
-            hold: RouteHold::open(context, &route)?,
+            hold: HoldTopic::open(context, &route)?,
             earlier,
             control_seen: 0,
             phase: DispatchPhase::Open,

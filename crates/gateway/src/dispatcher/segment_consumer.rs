@@ -59,7 +59,10 @@ impl<C: ChannelEncoder> RouteDispatcher<C> {
             let lanes = Lane::ALL.into_iter().filter(|lane| self.wants(*lane));
             ready.extend(lanes.map(|lane| self.segments.ready(lane)));
         }
-        let (seen, held) = (self.state().control_seen, self.state().hold.changed());
+        let (seen, held) = {
+            let state = self.state();
+            (state.control_seen, state.hold.changed())
+        };
         let due = self.due(phase, renewed, flushed);
         tokio::select! {
             () = self.consumer.notified() => {}

@@ -1,5 +1,5 @@
-//! Test messages: one by exactly one route, or one to a device of a person by the way that an alert would take.
-//! Each says that it is a test, is in no list of alerts, and is answered by nobody.
+//! Test messages: one by exactly one route, or one to a device of a person by the way that an alert would
+//! take. Each says that it is a test, is in no list of alerts, and is answered by nobody.
 
 use super::named;
 use crate::http::app::App;
@@ -82,14 +82,15 @@ pub(super) async fn test_device(
     let found = app.store.recipient(caller.account(), &id).await?;
     let (person, _) = found.ok_or_else(|| missing("no such recipient"))?;
     scope::check_entry(&app, &caller, &format!("recipient:{id}")).await?;
-    let place = place.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
-    let device = place.and_then(|place| person.devices.get(place));
+    let index = place.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
+    let device = index.and_then(|index| person.devices.get(index));
     let device = device.ok_or_else(|| {
         missing("the recipient has no such device: devices are numbered from 1, in their order")
     })?;
     let to = channels::entry(device.channel, &device.address);
     let text = text.unwrap_or_else(|| "This is a test of your device. Nothing has happened.".to_owned());
-    let act = Act { person: Some(id.clone()), ..app.act(&caller, "device.test", &id, &path) };
+    let act =
+        Act { person: Some(id.clone()), ..app.act(&caller, "device.test", &id, &format!("device {place}")) };
     send(&app, &caller, (mode, to, None), &text, act).await
 }
 

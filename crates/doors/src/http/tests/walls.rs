@@ -309,6 +309,23 @@ impl Walls {
         made["id"].as_str().unwrap_or_default().to_owned()
     }
 
+    /// A token with a profile.
+    async fn profile(&self, admin: &str) -> String {
+        let id = self.made(admin, "/api/v1/tokens", json!({"role": "submit", "name": "spare"})).await;
+        let path = format!("/api/v1/profiles/{id}");
+        let put = self.server.anon(Method::PUT, &path).bearer_auth(admin);
+        let (status, put) = said(put.json(&json!({"defaults": {"priority": "urgent"}}))).await;
+        assert_eq!(status, 201, "{put}");
+        id
+    }
+
+    /// A test message to a device of somebody new.
+    async fn test_message(&self, operator: &str, n: u32) -> String {
+        let person = json!({"id": format!("d{n}"), "sms": format!("+4670{n:07}")});
+        let person = self.made(operator, "/api/v1/recipients", person).await;
+        self.made(operator, &format!("/api/v1/recipients/{person}/devices/1:test"), json!({})).await
+    }
+
     /// A fresh thing of an account, by this role of it; its id, and that of its observer.
     async fn thing(&self, thing: Thing, account: usize, maker: usize) -> (String, String) {
         let (admin, operator) = (&self.tokens[account][0], &self.tokens[account][1]);
@@ -343,21 +360,8 @@ impl Walls {
             Thing::Token => {
                 self.made(admin, "/api/v1/tokens", json!({"role": "viewer", "name": "spare"})).await
             }
-            Thing::Profile => {
-                let token = json!({"role": "submit", "name": "spare"});
-                let id = self.made(admin, "/api/v1/tokens", token).await;
-                let path = format!("/api/v1/profiles/{id}");
-                let put = self.server.anon(Method::PUT, &path).bearer_auth(admin);
-                let (status, put) = said(put.json(&json!({"defaults": {"priority": "urgent"}}))).await;
-                assert_eq!(status, 201, "{put}");
-                id
-            }
-            Thing::Test => {
-                let person = json!({"id": format!("d{n}"), "sms": format!("+4670{n:07}")});
-                let person = self.made(operator, "/api/v1/recipients", person).await;
-                let path = format!("/api/v1/recipients/{person}/devices/1:test");
-                self.made(operator, &path, json!({})).await
-            }
+            Thing::Profile => self.profile(admin).await,
+            Thing::Test => self.test_message(operator, n).await,
             Thing::Draft => self.made(maker, "/api/v1/drafts", alert).await,
             Thing::Template => {
                 let template =

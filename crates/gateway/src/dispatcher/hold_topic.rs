@@ -1,4 +1,4 @@
-//! Route hold follows the retained topic by which operators stop the use of a route.
+//! Hold topic follows the retained topic by which operators stop the use of a route.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,17 +9,17 @@ use records::ROUTE_HOLDS;
 
 use crate::GatewayContext;
 
-pub(super) struct RouteHold {
+pub(super) struct HoldTopic {
     route: String,
     topic: Arc<dyn Retained>,
     seen: Option<u64>,
     since: Option<Instant>,
 }
 
-impl RouteHold {
-    pub(super) fn open(context: &GatewayContext, route: &str) -> Result<RouteHold, BusError> {
+impl HoldTopic {
+    pub(super) fn open(context: &GatewayContext, route: &str) -> Result<HoldTopic, BusError> {
         let topic = context.bus.retained(ROUTE_HOLDS)?;
-        Ok(RouteHold { route: route.to_owned(), topic, seen: None, since: None })
+        Ok(HoldTopic { route: route.to_owned(), topic, seen: None, since: None })
     }
 
     /// Looks at the topic, if it has changed since the last look.
