@@ -21,6 +21,8 @@ const ENTRIES_MAX: usize = 1_000;
 /// Overlaps that are listed, those of most people first.
 const OVERLAPS_MAX: usize = 50;
 
+/// An id that is named by the audience or by the list of a group, as it stands in several sets.
+const NAMED_OCTETS_ABOUT: usize = 160;
 /// Kinds of devices that are kept.
 const PROFILES_MAX: usize = 50;
 
@@ -94,9 +96,9 @@ pub(super) struct Evaluation {
 }
 
 impl Evaluation {
-    /// About the octets that it takes, without the sets of groups, which the audience bounds.
+    /// About the octets that it takes, without stops.
     pub(super) fn octets(&self) -> usize {
-        self.marks.octets()
+        self.marks.octets() + self.inputs.matcher.named_ids().len() * NAMED_OCTETS_ABOUT
     }
 
     pub(super) fn names_an_alert(&self) -> bool {

@@ -27,7 +27,8 @@ CREATE TRIGGER imports_revised AFTER UPDATE OF state, rank ON imports
     FOR EACH ROW WHEN (old.state = 1 OR new.state = 1) EXECUTE FUNCTION revise_people();
 CREATE TRIGGER groups_revised AFTER INSERT OR UPDATE OR DELETE ON groups
     FOR EACH ROW EXECUTE FUNCTION revise_stops();
-CREATE TRIGGER opt_outs_revised AFTER INSERT OR UPDATE OR DELETE ON opt_outs
-    FOR EACH ROW EXECUTE FUNCTION revise_stops();
-CREATE TRIGGER forgotten_opt_outs_revised AFTER INSERT OR UPDATE OR DELETE ON forgotten_opt_outs
-    FOR EACH ROW EXECUTE FUNCTION revise_stops();
+-- At the end of a transaction: one that changes several stops holds the account's row for no longer than that.
+CREATE CONSTRAINT TRIGGER opt_outs_revised AFTER INSERT OR UPDATE OR DELETE ON opt_outs
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION revise_stops();
+CREATE CONSTRAINT TRIGGER forgotten_opt_outs_revised AFTER INSERT OR UPDATE OR DELETE ON forgotten_opt_outs
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION revise_stops();

@@ -276,13 +276,13 @@ async fn who_comes_while_all_places_are_taken_is_asked_to_come_again(ground: Tes
         AlertRequest { audience: vec![entry], ..request("x") }
     };
     audiences.count("default", to("ann")).await.unwrap();
-    let places = audiences.all_places();
+    let places = audiences.all_places().unwrap();
     assert_eq!(audiences.count("default", to("ann")).await.unwrap().people, 1, "it is kept");
     assert_eq!(audiences.count("default", to("bo")).await, Err(AudienceError::Busy));
     drop(places);
     assert_eq!(audiences.count("default", to("bo")).await.unwrap().unknown, ["recipient:bo"]);
     engine.pass_s(61);
-    let _places = audiences.all_places();
+    let _places = audiences.all_places().unwrap();
     assert_eq!(audiences.count("default", to("ann")).await, Err(AudienceError::Busy), "no longer");
 }
 
