@@ -15,7 +15,7 @@ use records::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-const STEPS: u32 = 1_500;
+const STEPS: u32 = 600;
 const SEEDS: u64 = 16;
 const RETRY_AFTER_S: [u32; 2] = [1, 5];
 

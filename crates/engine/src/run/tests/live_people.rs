@@ -29,6 +29,8 @@ async fn hear(tested: &TestEngine, first: &Alert, which: &str) -> Vec<String> {
     let to = format!("alert:{}/{which}", first.id);
     let audience = vec![AudienceEntry { to, strategy: None, expires: None }];
     let next = tested.submit(|request| request.audience = audience).await.alert;
+    tested.pass_s(1);
+    tested.until(&next, |report| !matches!(report.state, "accepted" | "solving")).await;
     let page = PeoplePage { limit: 100, ..PeoplePage::default() };
     let (people, more) = tested.engine.people().page(Account::DEFAULT, next.id, page).await.unwrap();
     assert_eq!(more, None);
@@ -69,6 +71,7 @@ async fn once_enough_people_answered_nothing_more_is_sent(ground: TestBackend) {
         })
         .await
         .alert;
+    tested.until(&alert, |report| report.counts.endpoints == 5).await;
     answer(&tested, &alert, 0, "1").await;
     answer(&tested, &alert, 1, "2").await;
     tested.until(&alert, |report| report.counts.answered == 2).await;
@@ -89,8 +92,9 @@ async fn the_story_of_an_alert_goes_on_after_a_start_and_its_people_are_read_fro
     five(&tested).await;
     let carrier = tested.carrier(accepted);
     let alert = tested.submit(asking).await.alert;
+    tested.until(&alert, |report| report.counts.endpoints == 5).await;
     answer(&tested, &alert, 2, "1").await;
-    tested.until(&alert, |report| report.state == "done").await;
+    tested.until(&alert, |report| report.state == "done" && report.counts.answered == 1).await;
     let mut marks = Vec::new();
     for _ in 0..2_000 {
         tested.pass_s(1);
