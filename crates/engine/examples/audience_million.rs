@@ -8,7 +8,7 @@
 //! The store is in TMPDIR; with `postgres` it is a PostgreSQL of its own.
 
 use engine::{
-    Audiences, DirectoryCache, Draft, Engine, KeyedHash, Links, Parts, PeopleFilter, Settings, TextCache,
+    Audiences, DirectoryCache, Draft, Engine, KeyedHash, Links, Parts, AudienceFilter, Settings, TextCache,
     UnitsEstimator,
 };
 use records::{
@@ -156,6 +156,7 @@ fn route(name: &str, channel: records::ChannelNumber) -> Route {
         priority: 0,
         validity_s: 0,
         receipts: false,
+        window: 0,
         shares: None,
     }
 }
@@ -181,7 +182,7 @@ fn request(audience: Vec<String>, area: Option<AreaRequest>) -> AlertRequest {
         sender: None,
         mode: Mode::Live,
         participants_only: false,
-        needs_help: Vec::new(),
+        answer_rules: records::AnswerRules::default(),
         follows: None,
         flash: false,
         resources: Vec::new(),
@@ -217,7 +218,7 @@ async fn pages(audiences: &Audiences) -> Result<(), Box<dyn Error>> {
     let mut took = Vec::new();
     let mut from = Some(0);
     for _ in 0..QUESTIONS {
-        let filter = PeopleFilter { from: from.unwrap_or(0), limit: PAGE, ..PeopleFilter::default() };
+        let filter = AudienceFilter { from: from.unwrap_or(0), limit: PAGE, ..AudienceFilter::default() };
         let begun = Instant::now();
         let (people, next) =
             audiences.people(ACCOUNT, question(QUESTIONS - 1), filter).await.map_err(of_counts)?;

@@ -477,6 +477,7 @@ mod tests {
             sender: "",
             account: "a",
             route: None,
+            is_test: false,
             slot: None,
         });
         let of = |lane| WaitingUnits { class: 1, lane, units: 500 };

@@ -51,7 +51,7 @@ fn the_example_of_the_contract_is_read_whole() {
     );
     let mail = OwnText { subject: Some("Fire".into()), html: Some("<p>Fire".into()), ..OwnText::default() };
     assert_eq!(request.texts.default.own(channels::MAIL), Some(&mail));
-    assert_eq!((request.choices.len(), &request.needs_help[..]), (2, &["2".to_owned()][..]));
+    assert_eq!((request.choices.len(), &request.answer_rules.needs_help[..]), (2, &["2".to_owned()][..]));
     assert_eq!(request.follows.unwrap().to_string(), "0193a0b0-0000-7000-8000-000000000007");
     assert!(request.callback.unwrap().xml);
 }
