@@ -94,6 +94,16 @@ async fn a_forecast_over_two_carriers_holds_is_kept_over_a_kill_and_judged() {
     }
     assert_eq!((&found["forecast"]["people"], &found["fact"]["people"]), (&json!(300), &json!(300)));
     let fixed = found["forecast"].clone();
+    let request = json!({"text": "again", "audience": ["all"]});
+    eventually("both routes have their confirmations on disk", SOON, async || {
+        let forecast = api.post("/api/v1/alerts:forecast", &request).await.expect(200);
+        let is_known = |one: &&Value| {
+            one["code"] == "confirmation_times" && one["args"]["confirmed"].as_f64() >= Some(0.99)
+        };
+        let known = forecast["assumptions"].as_array().unwrap().iter().filter(is_known).count();
+        if known == 2 { Ok(()) } else { Err(forecast["assumptions"].to_string()) }
+    })
+    .await;
 
     server.kill9();
     server.restart().await;

@@ -160,6 +160,7 @@ impl Forecasting {
     /// An alert is over: how its forecast held counts for its routes.
     pub fn ended(&mut self, no: AlertNo, state: AlertState, alerts: &Alerts, context: &Context) {
         let later = self.later.remove(&no).unwrap_or(0);
+        self.is_urgent = true;
         let live = alerts.live.get(&no).filter(|live| !live.alert.origin.is_internal());
         let Some(live) = live.filter(|_| state == AlertState::Done) else { return };
         let seconds = seconds_by_route(live, alerts);

@@ -100,6 +100,27 @@ async fn a_forecast_sends_nothing() {
 }
 
 #[tokio::test]
+async fn an_alert_has_its_forecast_and_a_verdict_and_is_replayed() {
+    let server = TestServer::open().await;
+    server.people().await;
+    let id = server.submit(fire()).await;
+    let (status, found) = server.get(&format!("{ALERTS}/{id}/forecast")).await;
+    assert_eq!(status, 200, "{found}");
+    assert_eq!((&found["fact"]["people"], &found["causes"]), (&json!(0), &json!([])), "{found}");
+    let (status, problem) = server.get(&format!("{ALERTS}/{id}/verdict?target=soon")).await;
+    assert_eq!((status.as_u16(), &problem["problems"][0]["field"]), (400, &json!("target")), "{problem}");
+    let (status, verdict) = server.get(&format!("{ALERTS}/{id}/verdict?target=50%25/1h")).await;
+    assert_eq!((status.as_u16(), &verdict["met"]), (200, &json!(null)), "{verdict}");
+    assert_eq!(verdict["target"], json!({"percent": 50.0, "seconds": 3600.0}));
+    let replay = |without: Value| json!({"alert": id, "without": without, "seed": 3});
+    let (status, replayed) = server.post("/api/v1/drills:replay", replay(json!([]))).await;
+    assert_eq!((status.as_u16(), &replayed["audience"], &replayed["seed"]), (200, &json!(2), &json!(3)));
+    let (status, problem) = server.post("/api/v1/drills:replay", replay(json!(["nowhere"]))).await;
+    assert_eq!((status.as_u16(), &problem["problems"][0]["field"]), (422, &json!("without")), "{problem}");
+    server.close().await;
+}
+
+#[tokio::test]
 async fn an_alert_is_steered_by_verbs() {
     let server = TestServer::open().await;
     server.people().await;
