@@ -35,7 +35,10 @@ pub use approval::{
 };
 pub use dispatch::{TextCache, without_values};
 pub use inbound_text::{Service, ServiceWord, StopReading, is_stop_word, read_service, read_stop};
-pub use messages::{INTAKE_WAITING_MAX, MessageView, Messages, Steered, Unroutable};
+pub use messages::{
+    INTAKE_WAITING_MAX, MessageCourse, MessageSearch, MessageView, Messages, MessagesFound, Steered,
+    Unroutable,
+};
 pub use placeholders::literal as literal_text;
 pub use privacy::{Erased, ForgetElsewhere, ForgottenPerson, PersonExport, Privacy};
 pub use run::{Callbacks, Engine, GATEWAYS, Health, Question, Stops};
