@@ -117,6 +117,8 @@ impl App {
                 forget_elsewhere: deps.forget_elsewhere,
                 callback_secrets: deps.secrets.callbacks,
                 stopping,
+                server: deps.policies.server,
+                platforms: deps.policies.platforms,
             }),
             locks: ObjectLocks::new(),
         }))

@@ -7,9 +7,10 @@ use crate::http::request::fields;
 use crate::http::request::rest_of_body::read_away;
 use crate::http::routes::ROWS;
 use crate::http::{
-    accounts, alerts, answer_page, approvals, areas, attachments, audit, auth, callbacks, cap, directories,
-    drafts, forward, group_requests, groups, help_cases, imports, oidc, openapi, operations, pages,
-    person_page, profiles, recipients, schedules, scim, session, stops, templates, tokens, users,
+    accounts, alerts, answer_page, approvals, areas, attachments, audit, auth, callbacks, cap, clients,
+    directories, drafts, forward, group_requests, groups, help_cases, imports, messages, oidc, openapi,
+    operations, pages, person_page, profiles, recipients, schedules, scim, session, stops, system, templates,
+    tokens, users,
 };
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
@@ -33,6 +34,9 @@ pub(crate) fn router(app: App) -> Router {
         .merge(templates::routes())
         .merge(audit::routes())
         .merge(callbacks::routes())
+        .merge(messages::routes())
+        .merge(clients::routes())
+        .merge(system::routes())
         .merge(cap::routes())
         .merge(recipients::routes())
         .merge(groups::routes())

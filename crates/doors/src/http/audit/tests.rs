@@ -108,6 +108,7 @@ const CASES: &[Case] = &[
     Case { row: ("POST", "/api/v1/users/{id}:reset"), path: "/api/v1/users/{user}:reset", headers: JSON, body: "{}", verb: "user.reset", status: 200 },
     Case { row: ("DELETE", "/api/v1/users/{id}/sessions"), path: "/api/v1/users/{user}/sessions", headers: &[], body: "", verb: "user.sessions.end", status: 204 },
     Case { row: ("DELETE", "/api/v1/users/{id}"), path: "/api/v1/users/{user}", headers: &[], body: "", verb: "user.remove", status: 204 },
+    Case { row: ("POST", "/api/v1/clients/{id}:unbind"), path: "/api/v1/clients/bank:unbind", headers: JSON, body: r#"{"reason": "it floods"}"#, verb: "client.unbind", status: 202 },
     Case { row: ("POST", "/api/v1/reload"), path: "/api/v1/reload", headers: &[], body: "", verb: "config.reload", status: 200 },
 ];
 
@@ -149,6 +150,7 @@ const WITHOUT: &[(&str, &str, &str)] = &[
     ("POST", "/api/v1/alerts/{id}:reject", "no token may: the tests of approvals have its entry"),
     ("POST", "/api/v1/alerts/{id}:review", "no token may: the tests of approvals have its entry"),
     ("POST", "/api/v1/alerts:check", "nothing is stored or sent"),
+    ("POST", "/api/v1/config:check", "nothing is changed"),
     ("PUT", "/api/v1/drafts/{id}", "saved every second; its versions say who wrote what"),
     ("PATCH", "/api/v1/drafts/{id}", "saved every second; its versions say who wrote what"),
     ("POST", "/api/v1/groups:preview", "nothing is stored"),
