@@ -16,11 +16,14 @@ mod import_args;
 mod imports;
 mod ledger;
 mod local_tokens;
+mod message_clients;
+mod messages;
 mod migrate;
 mod people;
 mod privacy;
 mod profiles;
 mod report;
+mod server_state;
 mod sse;
 mod stops;
 mod table;
@@ -132,6 +135,9 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
         }),
         CliCommand::Forecast(forecast) => client::block_on(Box::pin(alerts::forecast(forecast))),
         CliCommand::Stops(command) => client::block_on(stops::work(command)),
+        CliCommand::Message(command) => client::block_on(messages::work(command)),
+        CliCommand::Client(command) => client::block_on(message_clients::work(command)),
+        CliCommand::Server(command) => client::block_on(server_state::work(command)),
         CliCommand::Token(token) => client::block_on(match token {
             Token::Create(create) => match create.data.clone() {
                 Some(data) => {
