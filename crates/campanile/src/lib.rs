@@ -29,6 +29,7 @@ mod retention;
 mod running_routes;
 pub mod serve;
 pub mod server;
+mod server_facts;
 mod server_names;
 mod service_manager;
 pub mod setup;

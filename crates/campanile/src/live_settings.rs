@@ -2,6 +2,7 @@
 
 use crate::parts_estimator::PartsEstimator;
 use crate::server::listed;
+use crate::server_facts::{self, ProcessFacts};
 use crate::setup::Setup;
 use arc_swap::ArcSwap;
 use doors::http::{ReloadedPolicies, SignInPolicy};
@@ -13,14 +14,21 @@ pub(crate) struct LiveSettings {
     pub(crate) policies: ReloadedPolicies,
     pub(crate) clients: Arc<Clients>,
     pub(crate) parts_estimator: Arc<PartsEstimator>,
+    pub(crate) process: ProcessFacts,
 }
 
 impl LiveSettings {
     /// As the config has them at a start.
-    pub(crate) fn new(setup: &Setup, parts_estimator: Arc<PartsEstimator>) -> Result<LiveSettings, String> {
+    pub(crate) fn new(
+        setup: &Setup,
+        parts_estimator: Arc<PartsEstimator>,
+        bus: Arc<dyn bus::Bus>,
+        process: ProcessFacts,
+    ) -> Result<LiveSettings, String> {
         let platforms = Platforms::new(setup.platforms.clone()).map_err(|problems| listed(&problems))?;
         let clients = setup.smpp.as_ref().map(|smpp| smpp.clients.clone()).unwrap_or_default();
-        let clients = Clients::new(clients).map_err(|problems| listed(&problems))?;
+        let clients = Arc::new(Clients::new(clients).map_err(|problems| listed(&problems))?);
+        let server = server_facts::handles(bus, Arc::clone(&clients), process.facts(setup));
         Ok(LiveSettings {
             policies: ReloadedPolicies {
                 cap_senders: Arc::new(ArcSwap::from_pointee(setup.sources.cap_senders.clone())),
@@ -30,9 +38,11 @@ impl LiveSettings {
                 sign_in: Arc::new(ArcSwap::from_pointee(sign_in(setup))),
                 directories: Arc::new(ArcSwap::from_pointee(setup.sources.directories())),
                 routes: Arc::new(ArcSwap::from_pointee(setup.routes_shown())),
+                server: Arc::new(server),
             },
-            clients: Arc::new(clients),
+            clients,
             parts_estimator,
+            process,
         })
     }
 }

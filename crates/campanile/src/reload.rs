@@ -80,6 +80,7 @@ impl RunningServer {
     }
 
     fn apply_sources(&self, setup: &Setup, changes: &mut Vec<String>) {
+        self.live.policies.server.facts.store(Arc::new(self.live.process.facts(setup)));
         let (before, after) = (&self.config.applied.sources, &setup.sources);
         if before.cap_senders != after.cap_senders {
             self.live.policies.cap_senders.store(Arc::new(after.cap_senders.clone()));

@@ -4,6 +4,7 @@ use crate::config::{self, Config, Place, Problems};
 use crate::log;
 use crate::pairing::EmptyBus;
 use crate::server::RunningServer;
+use crate::server_facts::ConfigFile;
 use crate::service_manager::ServiceManager;
 use futures_util::future::BoxFuture;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ pub async fn run(options: crate::cli::Serve) -> Result<(), String> {
     let setup = config.setup(&data)?;
     let (asking, mut asked) = mpsc::channel::<oneshot::Sender<Answer>>(RELOADS_MAX);
     let mut server = RunningServer::open_with(setup, Some(by_channel(asking)), empty_bus).await?;
+    server.show_config(Arc::new(ConfigFile { file: file.clone(), data: data.clone() }));
     // Last of all: a start that fails must not have made a token.
     server.ensure_admin_token(crate::first_token::print).await?;
     if let Some(address) = server.http() {

@@ -9,6 +9,7 @@ use crate::live_settings::LiveSettings;
 use crate::pairing::EmptyBus;
 use crate::parts_estimator::PartsEstimator;
 use crate::running_routes::RunningRoutes;
+use crate::server_facts::ProcessFacts;
 use crate::setup::{NodeSetup, Setup};
 use crate::storage::OpenedStorage;
 use charging::session_notifier::SessionNotifier;
@@ -178,7 +179,8 @@ impl RunningServer {
         let parts = engine_parts(&setup, &bus, &store, weigher, answer_links, clock.clone());
         let member = member(node.as_ref(), &setup);
         let engine = start(parts, member.clone()).await?;
-        let live = LiveSettings::new(&setup, parts_estimator)?;
+        let process = ProcessFacts::new(member.as_ref(), node.as_ref(), wall_clock());
+        let live = LiveSettings::new(&setup, parts_estimator, bus.clone(), process)?;
         let simulators = crate::simulate::Simulators::start(&setup).await?;
         let mut context = gateway_context(&setup, &keys, &bus, &store, &cores);
         context.outbox = outbox;
@@ -224,6 +226,11 @@ impl RunningServer {
     /// This process drives the route of this name.
     pub(crate) fn drives(&self, route: &str) -> bool {
         self.cluster.drives(route)
+    }
+
+    /// The API shows this config; the first one counts.
+    pub(crate) fn show_config(&self, config: Arc<dyn doors::http::ConfigAccess>) {
+        let _ = self.live.policies.server.config.set(config);
     }
 
     fn open_routes(&mut self, setup: &Setup, keys: &Keys) -> Result<(), String> {

@@ -8,7 +8,7 @@
 //! The store is in TMPDIR; with `postgres` it is a PostgreSQL of its own.
 
 use engine::{
-    Audiences, DirectoryCache, Draft, Engine, KeyedHash, Links, Parts, AudienceFilter, Settings, TextCache,
+    AudienceFilter, Audiences, DirectoryCache, Draft, Engine, KeyedHash, Links, Parts, Settings, TextCache,
     UnitsEstimator,
 };
 use records::{

@@ -47,7 +47,10 @@ pub use directory::DirectoryCache;
 pub use dispatch::{TextCache, without_values};
 pub use forecast::*;
 pub use inbound_text::{Service, ServiceWord, StopReading, is_stop_word, read_service, read_stop};
-pub use messages::{INTAKE_WAITING_MAX, MessageView, Messages, Steered, Unroutable};
+pub use messages::{
+    INTAKE_WAITING_MAX, MessageCourse, MessageSearch, MessageView, Messages, MessagesFound, Steered,
+    Unroutable,
+};
 pub use placeholders::literal as literal_text;
 pub use plan::{RaisedLimit, Replayed, ReplayedRoute, RouteFact, Target, Verdict, Without};
 pub use previews::{AlertPreview, AlertPreviews, PREVIEWS_MAX, PreviewRequest, PreviewedText};

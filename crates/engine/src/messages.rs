@@ -1,5 +1,11 @@
 //! Handle of the doors of platforms: hands messages in, queries them, changes those that have not left yet.
 
+mod course;
+mod search;
+
+pub use course::MessageCourse;
+pub use search::{MessageSearch, MessagesFound};
+
 use crate::api::{EngineError, Parts};
 use crate::plan::{AcceptingRoutes, NoRouteAccepts};
 use crate::record::{error_in_words, state_in_words, status};
@@ -130,8 +136,18 @@ impl Messages {
 
     /// How a message of this account stands. Nothing: there is none, or it is another account's.
     pub async fn message(&self, account: &str, id: MessageId) -> Result<Option<MessageView>, EngineError> {
+        let found = self.found(account, id).await?;
+        Ok(found.and_then(|(look, entry)| view(&look.delivery, look.lapsed, entry)))
+    }
+
+    /// A message of this account with its entry of the roster.
+    async fn found(
+        &self,
+        account: &str,
+        id: MessageId,
+    ) -> Result<Option<(MessageLook, RosterEntry)>, EngineError> {
         let of = account.to_owned();
-        let look = match self.ask(|reply| ActorCommand::Message { account: of, id, reply }).await?? {
+        let mut look = match self.ask(|reply| ActorCommand::Message { account: of, id, reply }).await?? {
             Some(look) => look,
             None => match self.stored(account, id).await? {
                 Some(look) => look,
@@ -139,7 +155,7 @@ impl Messages {
             },
         };
         let (no, endpoint) = (look.delivery.alert, look.delivery.endpoint);
-        let entry = match look.entry {
+        let entry = match look.entry.take() {
             Some(entry) => Some(entry),
             None => {
                 let parts = self.inner.parts.clone();
@@ -151,7 +167,7 @@ impl Messages {
                 })
             }
         };
-        Ok(entry.and_then(|entry| view(&look.delivery, look.lapsed, entry)))
+        Ok(entry.map(|entry| (look, entry)))
     }
 
     /// A message of an alert that left memory.

@@ -83,8 +83,8 @@ pub use share::{RateAsk, RateAsks, RateGrant, RateGrants};
 pub use text_topic::{TEXT_TOPIC_OCTETS_MAX, TEXT_TOPICS, text_topic_of_bus, text_topic_on_bus};
 pub use time::Timestamp;
 pub use topics::{
-    ACCEPTED, ASKS, CONTROL, Control, ControlState, INBOUND, INTAKE, NOTICES, OUTCOMES, RATES_ASKED,
-    RATES_GRANTED, ROUTE_HOLDS, ROUTES, TOLD_TAIL, answers_topic, callbacks_topic, client_topic,
+    ACCEPTED, ASKS, CONTROL, Control, ControlState, INBOUND, INTAKE, NOTICE_GROUP, NOTICES, OUTCOMES,
+    RATES_ASKED, RATES_GRANTED, ROUTE_HOLDS, ROUTES, TOLD_TAIL, answers_topic, callbacks_topic, client_topic,
     decode_accepted, encode_accepted, health_key, health_of, segment_topic,
 };
 pub use trouble::{ServerTrouble, TroubleTracker};

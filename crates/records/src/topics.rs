@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub const OUTCOMES: &str = "outcomes";
 /// What we tell platforms and observers; the notice gateway carries it out.
 pub const NOTICES: &str = "notices";
+/// The consumer group of the notice gateway on [`NOTICES`].
+pub const NOTICE_GROUP: &str = "notice";
 /// Messages from people that belong to no alert.
 pub const INBOUND: &str = "inbound";
 /// What doors took from platforms: records are [`crate::Intake`]s, and a message's index is its id.

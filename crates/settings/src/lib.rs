@@ -16,6 +16,8 @@
 //! A key of type [`Secret`] has a twin that names a file: `password_file` beside `password`
 //! ([`read_secret_files`]).
 //!
+//! [`shown`] gives a configuration without its secrets.
+//!
 //! A table may be read by several sections, such as a `[[route]]` by the keys of all routes and by those of
 //! its channel. Each reads its keys ([`Section::read_keys`]); the code that opened the table refuses keys
 //! that are in none of them ([`Table::refuse_unknown`]). [`SectionType`] and [`AnySection`] are for lists of
@@ -32,6 +34,7 @@ mod problem;
 mod secret;
 mod secret_files;
 mod section;
+mod shown;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -45,4 +48,5 @@ pub use outline::{AllowedWord, KeyDoc, Outline, Schema, Variant};
 pub use problem::{Place, Problems, SettingsProblem};
 pub use secret::Secret;
 pub use secret_files::{SecretFiles, SecretSources, read_secret_files};
+pub use shown::{ShownKey, ShownSection, shown};
 pub use values::{format_duration, format_text, parse_duration};

@@ -44,6 +44,7 @@ mod own_money;
 mod pager;
 mod people;
 mod person_page;
+mod platform_course;
 mod platform_kills;
 mod platforms;
 mod privacy;

@@ -87,6 +87,15 @@ SIGTERM and Ctrl-C stop it in order; SIGHUP reads the config again.")]
     /// Words of people that are perhaps a STOP: list, confirm, dismiss
     #[command(subcommand)]
     Stops(super::stops::StopsCommand),
+    /// Platforms' messages: show one, step by step
+    #[command(subcommand)]
+    Message(super::messages::MessageCommand),
+    /// SMPP clients and platforms: list, unbind
+    #[command(subcommand)]
+    Client(super::message_clients::ClientCommand),
+    /// A running server: show how it stands
+    #[command(subcommand)]
+    Server(super::server_state::ServerCommand),
     /// Tokens: create, list, revoke
     #[command(subcommand)]
     Token(Token),

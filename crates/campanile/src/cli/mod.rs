@@ -19,12 +19,15 @@ mod import_args;
 mod imports;
 mod ledger;
 mod local_tokens;
+mod message_clients;
+mod messages;
 mod migrate;
 mod people;
 mod privacy;
 mod profiles;
 mod report;
 mod routes;
+mod server_state;
 mod sse;
 mod stops;
 mod table;
@@ -138,6 +141,9 @@ fn carry_out(command: CliCommand, in_process: &InProcessCommands) -> Outcome {
         CliCommand::Drill(command) => client::block_on(drills::work(command)),
         CliCommand::Route(command) => client::block_on(routes::work(command)),
         CliCommand::Stops(command) => client::block_on(stops::work(command)),
+        CliCommand::Message(command) => client::block_on(messages::work(command)),
+        CliCommand::Client(command) => client::block_on(message_clients::work(command)),
+        CliCommand::Server(command) => client::block_on(server_state::work(command)),
         CliCommand::Token(token) => client::block_on(match token {
             Token::Create(create) => match create.data.clone() {
                 Some(data) => {

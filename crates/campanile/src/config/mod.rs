@@ -20,6 +20,7 @@ mod route;
 mod sections;
 mod services;
 mod setup;
+mod shown;
 #[cfg(test)]
 mod tests;
 mod timestamp;
@@ -40,6 +41,7 @@ pub use route::Route;
 pub use sections::*;
 pub use services::{Organisation, Send, Services};
 pub use settings::{Place, Problems, SettingsProblem};
+pub(crate) use shown::{checked, shown};
 pub use timestamp::Timestamp;
 pub use topics::Topics;
 

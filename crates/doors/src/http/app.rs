@@ -125,6 +125,8 @@ impl App {
                 callback_secrets: deps.secrets.callbacks,
                 evidence_key: deps.secrets.evidence,
                 stopping,
+                server: deps.policies.server,
+                platforms: deps.policies.platforms,
             }),
             locks: ObjectLocks::new(),
         }))

@@ -5,7 +5,9 @@
 //! [`callbacks`], [`recipients`], [`groups`], [`accounts`], [`tokens`], [`users`], [`session`], [`oidc`],
 //! [`approvals`], [`cap`], [`attachments`], [`drafts`], [`templates`], [`areas`], [`schedules`], [`audit`],
 //! [`operations`], [`pages`], [`openapi`], [`imports`], [`directories`], [`scim`], [`help_cases`],
-//! [`profiles`], [`audience`], [`previews`], [`evidence`](mod@evidence), [`carriers`] (the operators' routes).
+//! [`profiles`], [`audience`], [`previews`], [`evidence`](mod@evidence), [`carriers`] (the operators' routes),
+//! [`messages`], [`clients`], [`system`].
+//!
 //! Every request passes the [`server`], the [`router`], the guard
 //! ([`auth`], by the table in [`routes`]) and the [`forward`]ing to the leader; it is read by [`request`],
 //! and handed to the engine or the store. All its problems are reported at once, field by field
@@ -26,6 +28,7 @@ mod authors;
 mod callbacks;
 mod cap;
 mod carriers;
+mod clients;
 mod directories;
 mod drafts;
 mod evidence;
@@ -34,6 +37,7 @@ mod group_requests;
 mod groups;
 mod help_cases;
 mod imports;
+mod messages;
 mod methods;
 mod oidc;
 mod openapi;
@@ -54,6 +58,7 @@ mod scope;
 mod server;
 mod session;
 mod stops;
+mod system;
 mod templates;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -76,6 +81,10 @@ pub use openapi::openapi_document;
 pub(crate) use server::is_host;
 pub use server::{HttpRunning, ServeError, serve};
 pub use sign_in::oidc::discovery::is_url as is_provider_url;
+pub use system::{
+    CheckedConfig, ConfigAccess, ConfigKey, ConfigProblem, ConfigSection, EdgeSiteFacts, ServerFacts,
+    ServerHandles, ShownConfig,
+};
 pub use users::offline::add_user;
 pub use users::sign_in_state::{OidcSettings, SignInPolicy, USER_KEY_OCTETS};
 
@@ -243,6 +252,8 @@ pub struct ReloadedPolicies {
     pub directories: Arc<ArcSwap<Directories>>,
     /// What the configuration says of routes, for people.
     pub routes: Arc<ArcSwap<Vec<RouteInConfig>>>,
+    /// The server itself, as operators see it.
+    pub server: Arc<ServerHandles>,
 }
 
 /// The ledger as the API shows it.

@@ -7,7 +7,8 @@ use crate::http::auth::Caller;
 use crate::http::carriers::{RouteInConfig, TestLimits};
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::time_text::rfc3339;
-use crate::http::{CallbackSecrets, Reload};
+use crate::http::{CallbackSecrets, Reload, ServerHandles};
+use crate::kannel::Platforms;
 use arc_swap::ArcSwap;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -44,6 +45,10 @@ pub(crate) struct OperationsState {
     pub evidence_key: evidence::PublicKey,
     /// True once the server is stopping.
     pub stopping: watch::Receiver<bool>,
+    /// What operators see of the server itself.
+    pub server: Arc<ServerHandles>,
+    /// Platforms of sendsms.
+    pub platforms: Arc<ArcSwap<Platforms>>,
 }
 
 pub(crate) fn routes() -> Router<App> {
@@ -85,11 +90,17 @@ async fn readyz(State(app): State<App>) -> Response {
     (status, Json(view)).into_response()
 }
 
-/// What is wrong with a server of others.
 fn server(part: &str, trouble: &ServerTrouble) -> Value {
+    let mut view = server_trouble(trouble);
+    view["part"] = part.into();
+    view
+}
+
+/// What is wrong with a server of others.
+pub(crate) fn server_trouble(trouble: &ServerTrouble) -> Value {
     let since = trouble.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();
     let since = Timestamp(i64::try_from(since).unwrap_or(i64::MAX));
-    json!({"part": part, "server": trouble.server, "since": rfc3339(since), "why": trouble.why})
+    json!({"server": trouble.server, "since": rfc3339(since), "why": trouble.why})
 }
 
 /// How the engine stands, and why nothing is taken.

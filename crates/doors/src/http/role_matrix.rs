@@ -52,9 +52,12 @@ pub(crate) enum RequiredRole {
     ChangeMoney,
     /// Tariffs looked at.
     SeePrices,
-    /// Who is connected to the system: routes, Diameter peers.
+    /// Clients of the SMPP door and platforms, looked at.
+    SeeClients,
+    /// How the server and its routes stand, and who is connected to the system.
     SeeSystem,
-    /// The system changed: reload, routes held and tested, tariffs, Diameter peers.
+    /// The system changed: reload, routes held and tested, tariffs, Diameter peers, sessions of clients; its
+    /// config looked at.
     ChangeSystem,
     /// Users created, changed, invited; their sessions ended.
     Users,
@@ -118,7 +121,7 @@ impl MatrixRow {
 
 /// The matrix.
 #[rustfmt::skip]
-pub(crate) const MATRIX: [MatrixRow; 22] = [
+pub(crate) const MATRIX: [MatrixRow; 23] = [
     // Tokens of the account default: admin, operator, viewer, submit; those of any other account. Then users:
     // viewer, author, operator, approver, directory, accounts, administrator.
     row(RequiredRole::SeeOwn,       ([OWN,  OWN,  OWN,  MINE], [OWN,  OWN,  OWN,  MINE]), [OWN,  OWN,  OWN,  OWN,  OWN,  OWN,  OWN],  "read alerts, reports, event streams, attachments"),
@@ -129,7 +132,7 @@ pub(crate) const MATRIX: [MatrixRow; 22] = [
     row(RequiredRole::Schedule,     ([OWN,  OWN,  NONE, NONE], [OWN,  OWN,  NONE, NONE]), [NONE, NONE, OWN,  NONE, NONE, NONE, OWN],  "change, skip and run schedules"),
     row(RequiredRole::Approve,      ([NONE, NONE, NONE, NONE], [NONE, NONE, NONE, NONE]), [NONE, NONE, NONE, OWN,  NONE, NONE, NONE], "approve, return, reject alerts of others"),
     row(RequiredRole::Review,       ([NONE, NONE, NONE, NONE], [NONE, NONE, NONE, NONE]), [NONE, NONE, NONE, OWN,  NONE, NONE, OWN],  "review alerts that were sent alone"),
-    row(RequiredRole::See,          ([OWN,  OWN,  OWN,  NONE], [OWN,  OWN,  OWN,  NONE]), [OWN,  OWN,  OWN,  OWN,  OWN,  NONE, OWN],  "read people, groups, observers, templates, areas, schedules"),
+    row(RequiredRole::See,          ([OWN,  OWN,  OWN,  NONE], [OWN,  OWN,  OWN,  NONE]), [OWN,  OWN,  OWN,  OWN,  OWN,  NONE, OWN],  "read people, groups, observers, templates, areas, schedules, messages of platforms"),
     row(RequiredRole::Change,       ([OWN,  OWN,  NONE, NONE], [OWN,  OWN,  NONE, NONE]), [NONE, NONE, OWN,  NONE, NONE, NONE, OWN],  "cancel, pause, resume, retry alerts; observers; answers"),
     row(RequiredRole::Directory,    ([OWN,  OWN,  NONE, NONE], [OWN,  OWN,  NONE, NONE]), [NONE, NONE, NONE, NONE, OWN,  NONE, NONE], "change people and groups, import, provision by SCIM"),
     row(RequiredRole::Tokens,       ([ALL,  NONE, NONE, NONE], [OWN,  NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, ALL],  "create, list, revoke tokens; change client profiles").within(OWN),
@@ -139,8 +142,9 @@ pub(crate) const MATRIX: [MatrixRow; 22] = [
     row(RequiredRole::SeeMoney,     ([ALL,  OWN,  OWN,  NONE], [OWN,  OWN,  OWN,  NONE]), [OWN,  NONE, OWN,  NONE, NONE, ALL,  NONE], "read charging accounts, records, credit sessions").within(OWN),
     row(RequiredRole::ChangeMoney,  ([ALL,  NONE, NONE, NONE], [NONE, NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, ALL,  NONE], "open, top up, block, limit charging accounts; end credit sessions").within(NONE),
     row(RequiredRole::SeePrices,    ([ALL,  ALL,  ALL,  NONE], [ALL,  ALL,  ALL,  NONE]), [ALL,  ALL,  ALL,  ALL,  NONE, ALL,  ALL],  "read tariffs"),
-    row(RequiredRole::SeeSystem,    ([ALL,  ALL,  ALL,  NONE], [NONE, NONE, NONE, NONE]), [ALL,  NONE, ALL,  NONE, NONE, NONE, ALL],  "read routes and Diameter peers").within(NONE),
-    row(RequiredRole::ChangeSystem, ([ALL,  NONE, NONE, NONE], [NONE, NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, ALL],  "reload the config, hold, release and test routes, change tariffs and Diameter peers").within(NONE),
+    row(RequiredRole::SeeClients,   ([ALL,  ALL,  ALL,  NONE], [OWN,  OWN,  OWN,  NONE]), [ALL,  NONE, ALL,  NONE, NONE, NONE, ALL],  "read SMPP clients and platforms").within(OWN),
+    row(RequiredRole::SeeSystem,    ([ALL,  ALL,  ALL,  NONE], [NONE, NONE, NONE, NONE]), [ALL,  NONE, ALL,  NONE, NONE, NONE, ALL],  "read routes, Diameter peers, topics, edge sites, the state of the server").within(NONE),
+    row(RequiredRole::ChangeSystem, ([ALL,  NONE, NONE, NONE], [NONE, NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, ALL],  "read, check and reload the config, change tariffs and Diameter peers, unbind clients, hold, release and test routes").within(NONE),
     row(RequiredRole::Users,        ([OWN,  NONE, NONE, NONE], [OWN,  NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, OWN],  "create, change, invite users, also by SCIM; end their sessions"),
     row(RequiredRole::SignedIn,     ([NONE, NONE, NONE, NONE], [NONE, NONE, NONE, NONE]), [OWN,  OWN,  OWN,  OWN,  OWN,  OWN,  OWN],  "change one's own password, second factors, passkeys, sessions"),
 ];

@@ -8,9 +8,9 @@ use crate::http::request::rest_of_body::read_away;
 use crate::http::routes::ROWS;
 use crate::http::{
     accounts, alerts, answer_page, approvals, areas, attachments, audience, audit, auth, callbacks, cap,
-    carriers, directories, drafts, evidence, forward, group_requests, groups, help_cases, imports, oidc,
-    openapi, operations, pages, person_page, previews, profiles, recipients, schedules, scim, session, stops,
-    templates, tokens, users,
+    carriers, clients, directories, drafts, evidence, forward, group_requests, groups, help_cases, imports,
+    messages, oidc, openapi, operations, pages, person_page, previews, profiles, recipients, schedules, scim,
+    session, stops, system, templates, tokens, users,
 };
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
@@ -37,6 +37,9 @@ pub(crate) fn router(app: App) -> Router {
         .merge(templates::routes())
         .merge(audit::routes())
         .merge(callbacks::routes())
+        .merge(messages::routes())
+        .merge(clients::routes())
+        .merge(system::routes())
         .merge(cap::routes())
         .merge(carriers::routes())
         .merge(recipients::routes())

@@ -49,6 +49,19 @@ pub(crate) async fn check_alert(app: &App, caller: &Caller, alert: &Alert) -> Ht
     check(app, caller, &alert.request).await
 }
 
+/// Refuses a user who is limited to groups or areas: numbers of platforms' messages are in none.
+pub(crate) fn check_unlimited(caller: &Caller) -> HttpResult<()> {
+    let scope = caller.user.as_ref().map(|user| &user.scope);
+    if scope.is_none_or(|scope| scope.groups.is_none() && scope.areas.is_none()) {
+        return Ok(());
+    }
+    let detail = format!(
+        "messages of platforms are of no group or area, and you are limited to {}; an administrator can change that",
+        limits(caller)
+    );
+    Err(HttpProblem::new(ProblemKind::OutOfScope, detail))
+}
+
 /// Whether an alert is one that the user's lists have.
 pub(crate) async fn has(app: &App, caller: &Caller, alert: &Alert) -> HttpResult<bool> {
     Ok(caller.check_space(alert).is_ok() && is_within(app, caller, &alert.request).await?)

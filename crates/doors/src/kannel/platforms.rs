@@ -163,6 +163,11 @@ impl Platforms {
         self.named(username).is_some_and(|platform| platform.known.holds(from))
     }
 
+    /// All of them, in no order.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = &PlatformSettings> {
+        self.by_username.values().map(|platform| &platform.settings)
+    }
+
     fn named(&self, username: &[u8]) -> Option<&Arc<AdmittedPlatform>> {
         self.by_username.get(std::str::from_utf8(username).ok()?)
     }

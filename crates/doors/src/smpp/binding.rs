@@ -1,10 +1,12 @@
 //! Decision on a bind.
 
+use super::activity::SessionEntry;
 use super::clients::{BoundClient, SessionPermit, nobody_has_password};
 use super::connection::SmppConnection;
 use super::deliver_sm::DeliverStyle;
 use crate::guessing::{Attempt, GuessVerdict, WAIT_MAX};
 use metrics::Gauge;
+use records::Timestamp;
 use smpp::Status;
 use smpp::pdu::{Bind, BindMode, Version};
 use smpp::session::Session;
@@ -43,11 +45,12 @@ pub(super) struct BoundSession {
     pub(super) style: DeliverStyle,
     pub(super) ended: watch::Receiver<bool>,
     sessions: Gauge,
+    pub(super) entry: SessionEntry,
 }
 
 impl AcceptedBind {
     /// The session has taken it.
-    pub(super) fn begin(self, session: &Session, peer: SocketAddr) -> BoundSession {
+    pub(super) fn begin(self, session: &Session, peer: SocketAddr, since: Timestamp) -> BoundSession {
         let AcceptedBind { client, permit, mode } = self;
         let settings = &client.settings;
         let version = session.version().min(settings.version);
@@ -56,7 +59,8 @@ impl AcceptedBind {
         sessions.increment(1.0);
         let style = DeliverStyle { charset: settings.charset, tlvs: version.has_tlvs(), long: settings.long };
         let (ended, short_ids) = (client.ended(), !version.has_tlvs());
-        BoundSession { client, _permit: permit, mode, version, short_ids, style, ended, sessions }
+        let entry = client.activity.enter((peer, mode, version), since);
+        BoundSession { client, _permit: permit, mode, version, short_ids, style, ended, sessions, entry }
     }
 }
 
@@ -85,6 +89,12 @@ impl SmppConnection {
                 return BindVerdict { accepted: Err(WRONG), due: now + WAIT_MAX };
             }
         };
+        let named = client.as_ref().map(|client| Arc::clone(&client.activity));
+        let note_refused = |status: Status, why: &'static str| {
+            if let Some(activity) = &named {
+                activity.note_refused("bind", (status, why), now);
+            }
+        };
         let proven = proven(client, bind.password, ip);
         guessing.settle((attempt, bind.password), was_right, proven.is_ok(), now);
         let client = match proven {
@@ -93,12 +103,16 @@ impl SmppConnection {
                 let system_id = String::from_utf8_lossy(bind.system_id);
                 // The budget of guesses bounds these lines.
                 tracing::info!(peer = %self.peer, ?system_id, why, "a bind is refused");
+                note_refused(WRONG, why);
                 return BindVerdict { accepted: Err(WRONG), due };
             }
         };
         client.known.note(ip);
         // Without a permit it is as often bound as it may be.
         let permit = client.permit().ok_or(Status::RALYBND);
+        if let Err(status) = &permit {
+            note_refused(*status, "it is bound as often as its connections allow");
+        }
         BindVerdict { accepted: permit.map(|permit| AcceptedBind { client, permit, mode: bind.mode }), due }
     }
 }

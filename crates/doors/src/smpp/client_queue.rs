@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// The consumer group of all sessions of a client.
-const GROUP: &str = "smpp";
+pub(super) const GROUP: &str = "smpp";
 /// After so many acknowledgements the topic is trimmed, except for a tail.
 const TRIM_EVERY: u64 = 4_096;
 /// Records taken from the bus at a time, for all sessions: reads from disk are large.
@@ -99,6 +99,11 @@ impl ClientQueue {
     /// Resolves when there may be something to take from the bus.
     pub(super) fn ready(&self) -> BoxFuture<'static, ()> {
         self.group.ready()
+    }
+
+    /// Records that no session has delivered, at most: some above the first of them may be.
+    pub(super) fn waiting(&self) -> u64 {
+        self.topic.head().saturating_sub(self.group.low_water().max(self.topic.low()))
     }
 
     /// The client has it, or it is given up.

@@ -1,5 +1,6 @@
 //! Clients that may bind, and the state that each client's sessions share.
 
+use super::activity::{ActivityView, ClientActivity};
 use super::bucket::Bucket;
 use super::client_queue::ClientQueue;
 use super::config::{SmppClient, client_problems};
@@ -8,7 +9,7 @@ use crate::guessing::KnownNetworks;
 use arc_swap::ArcSwap;
 use bus::{Bus, BusError};
 use engine::Problem;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -104,9 +105,58 @@ impl Clients {
         sessions
     }
 
+    /// Unbinds the sessions that a client has now, in order; it may bind again at once. Gives how many there
+    /// are; nothing: there is no such client.
+    pub(crate) fn unbind(&self, system_id: &str) -> Option<u32> {
+        let _one = lock(&self.changing);
+        let before = self.table.load_full();
+        let client = before.get(system_id.as_bytes())?;
+        let mut after = ClientTable::clone(&before);
+        after.insert(system_id.as_bytes().into(), Arc::new(BoundClient::again(client)));
+        self.table.store(Arc::new(after));
+        let count = client.sessions.load(Ordering::Relaxed);
+        client.ended.send_replace(true);
+        Some(count)
+    }
+
+    /// All clients as they are now, by `system_id`.
+    pub(crate) fn shown(&self, now: Instant) -> Vec<ClientView> {
+        let table = self.table.load();
+        let mut shown: Vec<ClientView> = table.values().map(|client| client.shown(now)).collect();
+        shown.sort_by(|a, b| a.settings.system_id.cmp(&b.settings.system_id));
+        shown
+    }
+
+    /// Events that wait for a client, of `topics` on the bus; nothing was kept for one without a topic. May
+    /// block.
+    ///
+    /// # Errors
+    /// The bus's.
+    pub(crate) fn waiting(
+        &self,
+        bus: &dyn Bus,
+        topics: &HashSet<String>,
+        system_id: &str,
+    ) -> Result<u64, BusError> {
+        match self.find(system_id.as_bytes()) {
+            Some(client) if topics.contains(&records::client_topic(system_id)) => {
+                Ok(client.client_queue(bus)?.waiting())
+            }
+            _ => Ok(0),
+        }
+    }
+
     pub(super) fn find(&self, system_id: &[u8]) -> Option<Arc<BoundClient>> {
         self.table.load().get(system_id).cloned()
     }
+}
+
+/// A client as it is now.
+pub(crate) struct ClientView {
+    /// As the config has it.
+    pub(crate) settings: SmppClient,
+    /// What its sessions in this process do.
+    pub(crate) activity: ActivityView,
 }
 
 /// A client, as long as its settings stay the same.
@@ -114,12 +164,14 @@ pub(super) struct BoundClient {
     pub(super) settings: SmppClient,
     pub(super) meter: SmppMeter,
     sessions: AtomicU32,
-    bucket: Option<Mutex<Bucket>>,
+    bucket: Option<Arc<Mutex<Bucket>>>,
     /// Turns true when these settings no longer hold.
     ended: watch::Sender<bool>,
     client_queue: Mutex<Option<Arc<ClientQueue>>>,
     /// From where it lately came with its password.
     pub(super) known: Arc<KnownNetworks>,
+    /// Also of the sessions that still end by earlier settings.
+    pub(super) activity: Arc<ClientActivity>,
 }
 
 impl BoundClient {
@@ -127,15 +179,39 @@ impl BoundClient {
     fn after(earlier: &BoundClient, settings: SmppClient) -> BoundClient {
         let has_same_password = earlier.settings.password == settings.password;
         let known = if has_same_password { Arc::clone(&earlier.known) } else { Arc::default() };
-        BoundClient { known, ..BoundClient::new(settings) }
+        BoundClient { known, ..BoundClient::counted(settings, Arc::clone(&earlier.activity)) }
+    }
+
+    /// With the same settings, for sessions that bind from now on.
+    fn again(earlier: &BoundClient) -> BoundClient {
+        let client_queue = Mutex::new(lock(&earlier.client_queue).clone());
+        let bucket = earlier.bucket.clone();
+        BoundClient { bucket, client_queue, ..BoundClient::after(earlier, earlier.settings.clone()) }
     }
 
     fn new(settings: SmppClient) -> BoundClient {
-        let bucket = (settings.rate > 0.0).then(|| Mutex::new(Bucket::new(settings.rate)));
-        let meter = SmppMeter::new(&settings.system_id);
+        BoundClient::counted(settings, Arc::default())
+    }
+
+    fn counted(settings: SmppClient, activity: Arc<ClientActivity>) -> BoundClient {
+        let bucket = (settings.rate > 0.0).then(|| Arc::new(Mutex::new(Bucket::new(settings.rate))));
+        let meter = SmppMeter::new(&settings.system_id, Arc::clone(&activity));
         let (ended, sessions, client_queue) =
             (watch::Sender::new(false), AtomicU32::new(0), Mutex::new(None));
-        BoundClient { settings, meter, sessions, bucket, ended, client_queue, known: Arc::default() }
+        BoundClient {
+            settings,
+            meter,
+            sessions,
+            bucket,
+            ended,
+            client_queue,
+            known: Arc::default(),
+            activity,
+        }
+    }
+
+    fn shown(&self, now: Instant) -> ClientView {
+        ClientView { settings: self.settings.clone(), activity: self.activity.shown(now) }
     }
 
     /// Whether this is the password, in a time that does not depend on the matching part.
@@ -248,6 +324,20 @@ mod tests {
         assert!(clients.find(b"gone").is_none());
         let ended: Vec<bool> = [same, other, gone].iter().map(|client| *client.ended().borrow()).collect();
         assert_eq!(ended, [false, true, true]);
+    }
+
+    #[test]
+    fn whoever_is_unbound_may_bind_again_with_what_is_left_of_the_rate() {
+        let clients = Clients::new(vec![SmppClient { rate: 1.0, ..client("a") }, client("b")]).unwrap();
+        let find = |name: &str| clients.find(name.as_bytes()).unwrap();
+        let (a, b, now) = (find("a"), find("b"), Instant::now());
+        let _permit = a.permit().unwrap();
+        assert!(a.may_take(1, now));
+        assert_eq!((clients.unbind("a"), clients.unbind("c")), (Some(1), None));
+        assert!(*a.ended().borrow() && !*b.ended().borrow() && Arc::ptr_eq(&b, &find("b")));
+        let again = find("a");
+        assert!(!*again.ended().borrow() && again.permit().is_some());
+        assert!(!again.may_take(1, now), "the rate is not granted anew");
     }
 
     #[test]

@@ -175,7 +175,8 @@ impl SmppConnection {
             }
             Ok(accepted) => match session.accept_bind(self.door.config.system_id.as_bytes(), now) {
                 Ok(()) => {
-                    self.begin(accepted.begin(session, self.peer), session);
+                    let since = self.at();
+                    self.begin(accepted.begin(session, self.peer, since), session);
                     Status::ROK
                 }
                 Err(error) => {
@@ -502,6 +503,7 @@ impl Worker<Session> for SmppConnection {
         self.wake_up.at = None;
         if let Some(bound) = &self.bound {
             self.tally.flush(&bound.client.meter);
+            bound.entry.set_waiting(self.requests.outstanding);
         }
     }
 

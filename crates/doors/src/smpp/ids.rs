@@ -31,7 +31,7 @@ impl IdText {
 }
 
 /// Reads an id. One of 8 digits is the last before `head` that ends so.
-pub(super) fn parse(text: &[u8], head: u64) -> Option<MessageId> {
+pub(crate) fn parse(text: &[u8], head: u64) -> Option<MessageId> {
     let digits =
         std::str::from_utf8(text).ok().filter(|digits| digits.bytes().all(|o| o.is_ascii_hexdigit()))?;
     match digits.len() {

@@ -1,9 +1,11 @@
 //! Metrics of the SMPP door.
 
+use super::activity::ClientActivity;
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use smpp::Status;
 use smpp::pdu::BindMode;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Different statuses counted one by one between two flushes; rarer ones wait for no flush.
 const STATUSES: usize = 8;
@@ -14,19 +16,21 @@ pub(super) struct SmppMeter {
     taken: Counter,
     delivered: Counter,
     durable: Histogram,
+    activity: Arc<ClientActivity>,
 }
 
 impl SmppMeter {
-    pub(super) fn new(client: &str) -> SmppMeter {
+    pub(super) fn new(client: &str, activity: Arc<ClientActivity>) -> SmppMeter {
         let client = client.to_owned();
         let taken = counter!("campanile_smpp_submits_total", "client" => client.clone(), "status" => word(Status::ROK));
         let delivered = counter!("campanile_smpp_delivers_total", "client" => client.clone(), "status" => word(Status::ROK));
         let durable = histogram!("campanile_smpp_accept_seconds", "client" => client.clone());
-        SmppMeter { client, taken, delivered, durable }
+        SmppMeter { client, taken, delivered, durable, activity }
     }
 
     /// Messages were answered so.
     pub(super) fn submits(&self, status: Status, count: u64) {
+        self.activity.note_submits(status, count, Instant::now());
         match status {
             Status::ROK => self.taken.increment(count),
             _ => counter!("campanile_smpp_submits_total", "client" => self.client.clone(), "status" => word(status))
@@ -42,7 +46,10 @@ impl SmppMeter {
     /// A message to the client was answered so.
     pub(super) fn deliver(&self, status: Status) {
         match status {
-            Status::ROK => self.delivered.increment(1),
+            Status::ROK => {
+                self.activity.note_told();
+                self.delivered.increment(1);
+            }
             _ => self.deliver_word(word(status)),
         }
     }

@@ -11,11 +11,13 @@
 //! submit_sm       from a PDU to a record; message_text, address, times, ids: its pieces
 //! batch           messages appended and answered together
 //! query_cancel    query_sm, cancel_sm, replace_sm
+//! activity        what a client does, counted
+//! told_events     a message's events among those of its client
 //! dlr_delivery    receipts and messages from people, out; deliver_sm: the PDU; client_queue: where they wait
 //! ```
 
+mod activity;
 mod address;
-
 mod batch;
 mod binding;
 mod bucket;
@@ -37,8 +39,11 @@ mod submit_sm;
 #[cfg(test)]
 mod tests;
 mod times;
+mod told_events;
 mod unbound;
 
+pub(crate) use activity::{ActivityView, SessionView};
+pub(crate) use clients::ClientView;
 pub use clients::{ClientChanges, Clients};
 pub use config::{
     CLIENT_CONNECTIONS, CLIENT_WINDOW, CLIENTS_MAX, CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX,
@@ -46,8 +51,10 @@ pub use config::{
     parse_long_message_form,
 };
 pub use door::{SmppError, SmppRunning, start};
+pub(crate) use ids::parse as parse_message_id;
 pub use message_control::MessageControl;
 pub use net::AllowedIp;
+pub(crate) use told_events::{ToldEvent, told_events};
 
 use crate::Gatekeeper;
 use bus::Bus;

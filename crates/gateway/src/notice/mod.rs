@@ -31,7 +31,7 @@ pub use sign::{Signer, account_secret};
 use crate::context::{GatewayContext, RouteProblem, RunningGateway, Stop};
 
 /// The consumer group.
-const GROUP: &str = "notice";
+const GROUP: &str = records::NOTICE_GROUP;
 /// Notices taken at a time.
 const TAKE_MAX: usize = 256;
 /// Notices whose places are held in memory at most; more stay on the bus until some are gone.

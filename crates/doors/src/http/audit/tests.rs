@@ -114,6 +114,7 @@ const CASES: &[Case] = &[
     Case { row: ("POST", "/api/v1/routes/{id}:release"), path: "/api/v1/routes/carrier:release", headers: &[], body: "", verb: "route.release", status: 204 },
     Case { row: ("POST", "/api/v1/routes/{id}:test"), path: "/api/v1/routes/carrier:test", headers: JSON, body: r#"{"to": "+46701000009"}"#, verb: "route.test", status: 202 },
     Case { row: ("POST", "/api/v1/recipients/{id}/devices/{n}:test"), path: "/api/v1/recipients/bo/devices/1:test", headers: JSON, body: "{}", verb: "device.test", status: 202 },
+    Case { row: ("POST", "/api/v1/clients/{id}:unbind"), path: "/api/v1/clients/bank:unbind", headers: JSON, body: r#"{"reason": "it floods"}"#, verb: "client.unbind", status: 202 },
     Case { row: ("POST", "/api/v1/reload"), path: "/api/v1/reload", headers: &[], body: "", verb: "config.reload", status: 200 },
 ];
 
@@ -158,6 +159,7 @@ const WITHOUT: &[(&str, &str, &str)] = &[
     ("POST", "/api/v1/alerts:check", "nothing is stored or sent"),
     ("POST", "/api/v1/alerts:preview", "nothing is stored or sent"),
     ("POST", "/api/v1/audience:count", "numbers alone, and nothing is stored"),
+    ("POST", "/api/v1/config:check", "nothing is changed"),
     ("PUT", "/api/v1/drafts/{id}", "saved every second; its versions say who wrote what"),
     ("PATCH", "/api/v1/drafts/{id}", "saved every second; its versions say who wrote what"),
     ("POST", "/api/v1/groups:preview", "nothing is stored"),

@@ -177,7 +177,7 @@ impl TestServer {
         let AdminToken::Made(admin) = ensure_admin_token(&store, NOW, |_| Ok(())).await.unwrap() else {
             panic!("the first start makes a token");
         };
-        let policies = ReloadedPolicies::default();
+        let policies = policies(&bus, dir.path());
         let guessing: Arc<GuessingGuard> = Arc::default();
         let deps = Deps {
             reload,
@@ -253,6 +253,45 @@ impl TestServer {
         self.engine.stop().await;
         self.store.close().await.unwrap();
         drop(self.dir);
+    }
+}
+
+/// What a reload may change, with clients and platforms of two accounts.
+fn policies(bus: &Arc<dyn bus::Bus>, dir: &std::path::Path) -> ReloadedPolicies {
+    let client = |system_id: &str, account: &str| crate::smpp::SmppClient {
+        system_id: system_id.into(),
+        password: "secret".into(),
+        account: account.into(),
+        rate: 50.0,
+        ..crate::smpp::SmppClient::default()
+    };
+    let clients = vec![client("bank", "default"), client("north-bank", "north")];
+    let water = crate::kannel::PlatformSettings {
+        username: "water".into(),
+        password: "secret".into(),
+        ..crate::kannel::PlatformSettings::default()
+    };
+    let facts = ServerFacts {
+        started: Some(NOW),
+        data: Some(dir.to_owned()),
+        store: "sqlite",
+        bus: "file",
+        organisation: Some("Town".into()),
+        doors: vec!["http"],
+        topics: Some(bus::TopicSettings::default()),
+        ..ServerFacts::default()
+    };
+    let server = ServerHandles {
+        bus: Some(bus.clone()),
+        clients: Some(Arc::new(crate::smpp::Clients::new(clients).unwrap())),
+        facts: ArcSwap::from_pointee(facts),
+        config: std::sync::OnceLock::new(),
+    };
+    let _ = server.config.set(Arc::new(system::TestConfig));
+    ReloadedPolicies {
+        platforms: Arc::new(ArcSwap::from_pointee(Platforms::new(vec![water]).unwrap())),
+        server: Arc::new(server),
+        ..ReloadedPolicies::default()
     }
 }
 

@@ -80,6 +80,8 @@ fn case_of(row: &Operation) -> Case {
             "approvals" | "reviews" | "help-cases" | "imports" | "directories" | "recipients"
             | "recipients:export" | "stops" | "group-requests" | "groups" | "alerts" | "tokens" | "audit"
             | "audit:verify" | "accounts" | "callback-secret" | "evidence-key",
+            "audit:verify" | "accounts" | "callback-secret" | "messages" | "clients" | "topics"
+            | "edge-sites" | "server" | "setup" | "config",
         )
         | ("GET", "tariffs" | "diameter-peers") => case(Nothing, 200, nothing),
         ("POST", "alerts") => case(Nothing, 202, alert),
@@ -205,6 +207,11 @@ fn account_case_of(row: &Operation) -> Option<Case> {
         ("POST", "routes/{id}:test") => case(Nobodys, 404, |_, _| Sent::Json(json!({"to": "+46701000001"}))),
         ("GET", "tests/{id}") => case(Test, 200, nothing),
         ("POST", "reload") => case(Nothing, 200, nothing),
+        ("POST", "config:check") => case(Nothing, 200, |_, _| Sent::Json(json!({"text": "[http]"}))),
+        ("GET", "messages/{id}" | "clients/{id}" | "topics/{id}/messages") => case(Nobodys, 404, nothing),
+        ("POST", "clients/{id}:unbind") => {
+            case(Nobodys, 404, |_, _| Sent::Json(json!({"reason": "it floods"})))
+        }
         ("GET", "users") => case(Nothing, 200, nothing),
         ("POST", "users") => {
             case(Nothing, 201, |_, n| Sent::Json(json!({"name": format!("u{n}"), "roles": ["viewer"]})))

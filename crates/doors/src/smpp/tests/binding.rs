@@ -5,7 +5,7 @@ use super::client::{DeliverResult, Esme, Raw, message, pdu};
 use super::test_door::{LONG, TestDoor, client_a, quick, until};
 use crate::guessing::{Attempt, GuessVerdict};
 use ::smpp::Status;
-use ::smpp::pdu::{Bind, BindMode, Command, EnquireLink, Version};
+use ::smpp::pdu::{Address, Bind, BindMode, Command, EnquireLink, SubmitSm, Version};
 use ::smpp::session::{Config, Reason};
 use net::{TlsClient, TlsClientSettings, TlsServerSettings};
 use std::sync::atomic::Ordering;
@@ -122,6 +122,38 @@ async fn a_reload_unbinds_whom_it_changes_and_nobody_else() {
     assert_eq!(b.ask(&message()).await.0, Status::ROK);
     let mut a = Esme::connect(test_door.address(), Config::default()).await;
     assert_eq!(a.bind(&bind()).await, Err(Status::RINVPASWD));
+}
+
+#[tokio::test]
+async fn an_operator_sees_whom_is_bound_and_unbinds_them_in_order() {
+    let test_door = TestDoor::with(quick(), vec![client_a(), client_b()]).await;
+    let mut a = test_door.bound(BindMode::Transceiver).await;
+    let mut b = test_door.bound_as(BindMode::Receiver, "client-b", Config::default()).await;
+    assert_eq!(a.ask(&message()).await.0, Status::ROK);
+    let far = SubmitSm { destination: Address::international(b"9912345678"), ..message() };
+    assert_ne!(a.ask(&far).await.0, Status::ROK);
+    let shown = |name: &str| {
+        let all = test_door.clients.shown(Instant::now());
+        all.into_iter().find(|one| one.settings.system_id == name).unwrap().activity
+    };
+    // What a wake-up brought is counted after its answer was written.
+    until(|| shown("client-a").refusal.is_some()).await;
+    let of_a = shown("client-a");
+    assert_eq!((of_a.submitted, of_a.sessions.len()), (1, 1));
+    assert_eq!((of_a.sessions[0].mode, of_a.sessions[0].version.as_str()), ("transceiver", "3.4"));
+    assert_eq!(of_a.refusal.unwrap().request, "submit");
+    assert_eq!(shown("client-b").sessions[0].mode, "receiver");
+    assert_eq!(test_door.clients.unbind("client-a"), Some(1));
+    assert_eq!(a.closed().await, Reason::PeerUnbound);
+    let mut again = test_door.bound(BindMode::Transceiver).await;
+    assert_eq!(again.ask(&message()).await.0, Status::ROK);
+    until(|| shown("client-a").submitted == 2 && shown("client-a").sessions.len() == 1).await;
+    assert_eq!(b.unbind().await, Reason::Unbound);
+    let mut esme = Esme::connect(test_door.address(), Config::default()).await;
+    let wrong = Bind { password: b"wrong", ..bind() };
+    assert_eq!(esme.bind(&wrong).await, Err(Status::RINVPASWD));
+    let refusal = shown("client-a").refusal.unwrap();
+    assert_eq!((refusal.request, refusal.why), ("bind", "the password is wrong"));
 }
 
 #[tokio::test]

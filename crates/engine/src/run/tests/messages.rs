@@ -2,7 +2,7 @@
 
 use super::backend::{TestBackend, over_both};
 use super::test_engine::{PATIENCE, START, TestEngine, accepted, all_of, receipt, refused};
-use crate::messages::{MessageView, Steered};
+use crate::messages::{MessageSearch, MessageView, Steered};
 use records::{
     Account, ClientEvent, DeliveryState, DlrRequest, DlrState, Intake, Lane, Message, MessageClient,
     MessageId, Mode, Notice, ReceiptState, Short, ShortAddress, ShortText, client_topic,
@@ -228,7 +228,67 @@ async fn every_class_has_a_standing_alert_and_a_report(ground: TestBackend) {
     assert!(page.iter().all(|delivery| delivery.state == DeliveryState::Accepted));
 }
 
+/// What is found once SQL has the newest message; the ids, and where the search goes on.
+async fn found(
+    engine_under_test: &TestEngine,
+    wanted: &MessageSearch,
+    newest: MessageId,
+) -> (Vec<MessageId>, Option<MessageId>) {
+    let messages = engine_under_test.engine.messages();
+    loop {
+        let last = messages.search(Account::DEFAULT, &MessageSearch::default(), 1).await.unwrap();
+        if last.ids == [newest] {
+            let found = messages.search(Account::DEFAULT, wanted, 10).await.unwrap();
+            return (found.ids, found.next);
+        }
+        engine_under_test.pass_s(1);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+async fn messages_are_found_by_number_over_blocks_and_classes_the_newest_first(ground: TestBackend) {
+    let engine_under_test = ground.engine_under_test().await;
+    let many = records::ROSTER_BLOCK_ENDPOINTS * 2 + 7;
+    let other = Message { account: "other".into(), ..message("+461") };
+    let urgent = Message { lane: Lane::Urgent, ..message("+461") };
+    let mut all = vec![message("+461"), other, urgent];
+    all.extend((0..many).map(|n| message(&format!("+47{n}"))));
+    all.push(message("+461"));
+    let mut ids = Vec::new();
+    for some in all.chunks(500) {
+        ids.extend(accept(&engine_under_test, some).await);
+    }
+    let newest = *ids.last().unwrap();
+    let wanted = MessageSearch { number: Some("461".into()), ..MessageSearch::default() };
+    let (of_number, next) = found(&engine_under_test, &wanted, newest).await;
+    assert_eq!((of_number, next), (vec![newest, ids[2], ids[0]], None));
+    let before = MessageSearch { before: Some(newest), ..wanted.clone() };
+    assert_eq!(found(&engine_under_test, &before, newest).await.0, [ids[2], ids[0]]);
+    let by_nobody = MessageSearch { client: Some("platform-b".into()), ..MessageSearch::default() };
+    assert_eq!(found(&engine_under_test, &by_nobody, newest).await, (Vec::new(), None));
+    let drills = MessageSearch { mode: Some(Mode::Drill), ..MessageSearch::default() };
+    assert_eq!(found(&engine_under_test, &drills, newest).await, (Vec::new(), None));
+    let messages = engine_under_test.engine.messages();
+    let mut seen = Vec::new();
+    let mut wanted = MessageSearch { client: Some(PARTY.into()), ..MessageSearch::default() };
+    loop {
+        let found = messages.search(Account::DEFAULT, &wanted, 100).await.unwrap();
+        seen.extend(found.ids);
+        match found.next {
+            Some(next) => wanted.before = Some(next),
+            None => break,
+        }
+    }
+    let expected: Vec<MessageId> = ids.iter().rev().filter(|id| **id != ids[1]).copied().collect();
+    assert_eq!(seen, expected, "page by page each is there once");
+    let course = messages.course(Account::DEFAULT, ids[2]).await.unwrap().unwrap();
+    assert_eq!((course.lane, course.mode, course.view.message.id), (Lane::Urgent, Mode::Live, ids[2]));
+    assert!(messages.course(Account::DEFAULT, ids[1]).await.unwrap().is_none(), "another account's");
+    assert!(messages.course(Account::DEFAULT, MessageId(u64::MAX)).await.unwrap().is_none());
+}
+
 over_both!(
+    messages_are_found_by_number_over_blocks_and_classes_the_newest_first,
     a_message_goes_out_as_it_was_given_and_its_party_hears_what_became_of_it,
     a_platform_of_the_old_way_is_told_at_its_address,
     what_nobody_takes_and_what_comes_too_late_is_refused,

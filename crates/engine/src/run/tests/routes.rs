@@ -134,7 +134,8 @@ async fn went_by(of: &TestEngine, carrier: &Carrier, test: RouteTest) -> String 
     let submitted = Routes::of(&of.engine).test(test).await.unwrap();
     of.until(&submitted.alert, |report| report.state == "done").await;
     assert_eq!(carrier.addresses()[sent..], ["+46700000001"]);
-    let delivery = of.engine.people().delivery(Account::DEFAULT, submitted.alert.id, EndpointNo(0)).await.unwrap();
+    let delivery =
+        of.engine.people().delivery(Account::DEFAULT, submitted.alert.id, EndpointNo(0)).await.unwrap();
     delivery.unwrap().route.unwrap()
 }
 
