@@ -2,7 +2,7 @@
 
 use super::args::{FormatArgs, ServerArgs};
 use super::client::{ApiClient, Work};
-use super::{Outcome, print};
+use super::print;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 use std::fmt::Write as _;

@@ -79,9 +79,8 @@ fn case_of(row: &Operation) -> Case {
             "GET",
             "approvals" | "reviews" | "help-cases" | "imports" | "directories" | "recipients"
             | "recipients:export" | "stops" | "group-requests" | "groups" | "alerts" | "tokens" | "audit"
-            | "audit:verify" | "accounts" | "callback-secret" | "evidence-key",
-            "audit:verify" | "accounts" | "callback-secret" | "messages" | "clients" | "topics"
-            | "edge-sites" | "server" | "setup" | "config",
+            | "audit:verify" | "accounts" | "callback-secret" | "evidence-key" | "messages" | "clients"
+            | "topics" | "edge-sites" | "server" | "setup" | "config",
         )
         | ("GET", "tariffs" | "diameter-peers") => case(Nothing, 200, nothing),
         ("POST", "alerts") => case(Nothing, 202, alert),
