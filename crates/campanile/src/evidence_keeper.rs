@@ -1,11 +1,11 @@
-//! Evidence keeper makes evidence of alerts that have ended, and has it time-stamped. Of several processes the
-//! leader does.
+//! Evidence keeper makes evidence of alerts that have ended, and has it time-stamped. Of several processes
+//! the leader does.
 
 use crate::server::wall_clock;
 use crate::setup::SourceSetup;
 use engine::{AlertEvidence, Engine, Leader};
-use evidence::timestamp::{REQUEST_TYPE, TOKEN_OCTETS_MAX, Token, request, token_of_response};
-use evidence::{Header, PublicKey, SigningKey};
+use evidence::timestamp::{REQUEST_TYPE, TOKEN_OCTETS_MAX, TimestampToken, request, token_of_response};
+use evidence::{EvidenceHeader, PublicKey, SigningKey};
 use futures_util::StreamExt;
 use net::{TlsClient, TlsClientSettings};
 use records::Timestamp;
@@ -136,7 +136,7 @@ impl Stamping {
     }
 
     async fn stamp(&self, head: &EvidenceHead) -> Result<(), String> {
-        let header = Header::parse(&head.header).map_err(|error| error.to_string())?;
+        let header = EvidenceHeader::parse(&head.header).map_err(|error| error.to_string())?;
         let signed = header.signed();
         let nonce = nonce()?;
         let answer = self.ask(request(signed.as_bytes(), nonce)).await?;
@@ -189,7 +189,7 @@ fn client() -> Result<reqwest::Client, String> {
 
 /// A token is kept if it is of this statement, answers this request, and is the authority's.
 fn verify(token: &[u8], signed: &[u8], nonce: u64, ca_file: Option<&Path>) -> Result<(), String> {
-    let token = Token::parse(token).map_err(|error| error.to_string())?;
+    let token = TimestampToken::parse(token).map_err(|error| error.to_string())?;
     let stamp = match ca_file {
         Some(file) => token.check_authority(signed, &roots_of(file)?),
         None => token.check(signed),

@@ -1,7 +1,7 @@
 //! Forecasts as doors show them: of a request, kept with an alert, and beside what happened.
 
 use crate::api::Problem;
-use crate::plan::{RouteFact, Target, Verdict};
+use crate::plan::{PlanVerdict, ReachTarget, RouteFact};
 use records::{AlertId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -231,7 +231,7 @@ pub struct Reached {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AlertVerdict {
     /// What was asked.
-    pub target: Target,
+    pub target: ReachTarget,
     /// What counts as reached: `handed_over` or `confirmed`.
     pub counts: &'static str,
     /// People who were sent to.
@@ -243,5 +243,5 @@ pub struct AlertVerdict {
     /// The same in seconds from when it could be sent.
     pub seconds: Option<f64>,
     /// The same alert by the routes and limits of now: what if each were down, and which limit to raise.
-    pub plan: Verdict,
+    pub plan: PlanVerdict,
 }

@@ -52,7 +52,7 @@ pub use messages::{
     Unroutable,
 };
 pub use placeholders::literal as literal_text;
-pub use plan::{RaisedLimit, Replayed, ReplayedRoute, RouteFact, Target, Verdict, Without};
+pub use plan::{PlanVerdict, RaisedLimit, ReachTarget, Replayed, ReplayedRoute, RouteFact, Without};
 pub use previews::{AlertPreview, AlertPreviews, PREVIEWS_MAX, PreviewRequest, PreviewedText};
 pub use privacy::{Erased, ForgetElsewhere, ForgottenPerson, PersonExport, Privacy};
 pub use run::{

@@ -5,7 +5,8 @@ use crate::StoreError;
 use futures_util::future::BoxFuture;
 use records::{AlertNo, EndpointNo, Timestamp};
 
-/// Leaves of a page; all but the last have so many. A power of two, so that a page is a whole tree of its own.
+/// Leaves of a page; all but the last have so many. A power of two, so that a page is a whole tree of its
+/// own.
 pub const EVIDENCE_PAGE_LEAVES: usize = 512;
 /// Pages removed in one transaction.
 pub(crate) const PAGES_REMOVED: usize = 64;
@@ -159,8 +160,8 @@ pub struct EvidenceHead {
 
 /// Evidence of alerts.
 pub trait Evidence {
-    /// Alerts that ended between these times, both included, and have no evidence, in the order of their ends.
-    /// Message streams are none.
+    /// Alerts that ended between these times, both included, and have no evidence, in the order of their
+    /// ends. Message streams are none.
     fn alerts_without_evidence(
         &self,
         from: Timestamp,
@@ -173,8 +174,8 @@ pub trait Evidence {
         made_until: Timestamp,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<AlertNo>, StoreError>>;
-    /// Begins the next version of an alert that has ended; nothing: there is no such alert. Pages of a version
-    /// that was begun before are overwritten.
+    /// Begins the next version of an alert that has ended; nothing: there is no such alert. Pages of a
+    /// version that was begun before are overwritten.
     fn begin_evidence(&self, no: AlertNo) -> BoxFuture<'_, Result<Option<EvidenceDraft>, StoreError>>;
     /// Writes a page of a draft.
     fn put_evidence_page(

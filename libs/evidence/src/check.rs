@@ -1,13 +1,13 @@
 //! Checker verifies an export line by line, in constant memory.
 
 use crate::line::{Leaf, Line};
-use crate::statement::Header;
+use crate::statement::EvidenceHeader;
 use crate::{EvidenceError, PublicKey};
 
 /// Verifies an export: first its header, then each line.
 #[derive(Debug)]
 pub struct Checker {
-    header: Header,
+    header: EvidenceHeader,
     /// The one index that is looked at; nothing: all, in order.
     only: Option<u64>,
     /// Lines so far.
@@ -20,7 +20,7 @@ pub struct Checker {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedExport {
     /// The header, whose signature holds.
-    pub header: Header,
+    pub header: EvidenceHeader,
     /// Lines that are in the tree.
     pub checked: u64,
     /// Of these, lines of which the hash alone stands.
@@ -33,7 +33,7 @@ impl Checker {
     /// # Errors
     /// What is wrong with the header or its signature.
     pub fn new(header: &str, key: &PublicKey, only: Option<u64>) -> Result<Checker, EvidenceError> {
-        let header = Header::parse(header)?;
+        let header = EvidenceHeader::parse(header)?;
         header.check(key)?;
         Ok(Checker { header, only, lines: 0, checked: 0, erased: 0 })
     }

@@ -49,27 +49,27 @@ impl Statement {
     }
 
     /// Signs it.
-    pub fn sign(self, key: &SigningKey) -> Header {
+    pub fn sign(self, key: &SigningKey) -> EvidenceHeader {
         let id = key.public().id();
         let signature = key.sign(self.text(&id).as_bytes());
-        Header { statement: self, key: id, signature, timestamp: None }
+        EvidenceHeader { statement: self, key: id, signature, timestamp: None }
     }
 }
 
 /// The first line of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Header {
+pub struct EvidenceHeader {
     /// What is signed.
     pub statement: Statement,
     /// Id of the key that signed it.
     pub key: String,
-    /// Over [`Header::signed`].
+    /// Over [`EvidenceHeader::signed`].
     pub signature: [u8; SIGNATURE_OCTETS],
-    /// Token of a time-stamping authority over [`Header::signed`]; nothing: there is none (yet).
+    /// Token of a time-stamping authority over [`EvidenceHeader::signed`]; nothing: there is none (yet).
     pub timestamp: Option<Vec<u8>>,
 }
 
-impl Header {
+impl EvidenceHeader {
     /// The octets that are signed and time-stamped.
     pub fn signed(&self) -> String {
         self.statement.text(&self.key)
@@ -85,11 +85,11 @@ impl Header {
         canonical(&value).unwrap_or_default()
     }
 
-    /// Reads what [`Header::to_text`] wrote. Nothing is verified.
+    /// Reads what [`EvidenceHeader::to_text`] wrote. Nothing is verified.
     ///
     /// # Errors
     /// [`EvidenceError::Header`].
-    pub fn parse(text: &str) -> Result<Header, EvidenceError> {
+    pub fn parse(text: &str) -> Result<EvidenceHeader, EvidenceError> {
         read(text).map_err(EvidenceError::Header)
     }
 
@@ -109,7 +109,7 @@ impl Header {
     }
 }
 
-fn read(text: &str) -> Result<Header, String> {
+fn read(text: &str) -> Result<EvidenceHeader, String> {
     if text.len() > LINE_OCTETS_MAX {
         return Err(format!("it is longer than {LINE_OCTETS_MAX} octets"));
     }
@@ -127,7 +127,7 @@ fn read(text: &str) -> Result<Header, String> {
         return Err(format!("statement.tree is not {TREE:?}"));
     }
     let root = statement.text("root")?;
-    let header = Header {
+    let header = EvidenceHeader {
         key: statement.text("key")?,
         statement: Statement {
             account: statement.text("account")?,

@@ -1,4 +1,4 @@
-//! What an operator sees of platforms: who is bound, how a message got there, what the config says; and that
+//! Story of what an operator sees of platforms: who is bound, how a message got there, what the config says; and that
 //! the sessions of a client can be unbound.
 
 use crate::fixtures::{SOON, carrier, number};

@@ -4,7 +4,7 @@ use super::client::{ApiClient, Work};
 use super::evidence_args::{EvidenceCommand, EvidenceKey, ExportEvidence, VerifyEvidence};
 use super::{Failure, Outcome, print};
 use crate::evidence_keeper::roots_of;
-use evidence::timestamp::Token;
+use evidence::timestamp::TimestampToken;
 use evidence::{CheckedExport, Checker, EvidenceError, LINE_OCTETS_MAX, PublicKey};
 use futures_util::StreamExt;
 use reqwest::Method;
@@ -95,7 +95,7 @@ fn stamp_of(export: &CheckedExport, roots: Option<&Path>) -> Result<Option<Check
             None => Ok(None),
         };
     };
-    let token = Token::parse(token).map_err(failed)?;
+    let token = TimestampToken::parse(token).map_err(failed)?;
     let stamp = match roots {
         Some(file) => {
             let roots = roots_of(file).map_err(|why| Failure::Usage(format!("--timestamp-ca: {why}")))?;

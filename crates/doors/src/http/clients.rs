@@ -12,7 +12,7 @@ use crate::http::request::json::JsonNode;
 use crate::http::request::query::{Captured, Query, cursor};
 use crate::http::request::time_text::rfc3339;
 use crate::kannel::PlatformSettings;
-use crate::smpp::{ActivityView, ClientView, SessionView, SmppClient};
+use crate::smpp::{ActivityView, ClientSessionView, ClientView, SmppClient};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
@@ -198,7 +198,7 @@ fn view(app: &App, one: &MessageParty, waiting: &HashMap<String, u64>) -> Value 
 }
 
 fn sessions(settings: &SmppClient, activity: &ActivityView) -> Vec<Value> {
-    let view = |session: &SessionView| {
+    let view = |session: &ClientSessionView| {
         json!({
             "address": session.peer.to_string(),
             "mode": session.mode,

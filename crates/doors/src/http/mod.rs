@@ -1,12 +1,11 @@
 //! The HTTP door: the API, the answer page, CAP, and pages for people.
 //!
 //! Each noun of the API has a folder or a file, which begins with its routes: [`alerts`], [`answer_page`],
-//! [`person_page`],
-//! [`callbacks`], [`recipients`], [`groups`], [`accounts`], [`tokens`], [`users`], [`session`], [`oidc`],
-//! [`approvals`], [`cap`], [`attachments`], [`drafts`], [`templates`], [`areas`], [`schedules`], [`audit`],
-//! [`operations`], [`pages`], [`openapi`], [`imports`], [`directories`], [`scim`], [`help_cases`],
-//! [`profiles`], [`audience`], [`previews`], [`evidence`](mod@evidence), [`carriers`] (the operators' routes),
-//! [`messages`], [`clients`], [`system`].
+//! [`person_page`], [`callbacks`], [`recipients`], [`groups`], [`accounts`], [`tokens`], [`users`],
+//! [`session`], [`oidc`], [`approvals`], [`cap`], [`attachments`], [`drafts`], [`templates`], [`areas`],
+//! [`schedules`], [`audit`], [`operations`], [`pages`], [`openapi`], [`imports`], [`directories`], [`scim`],
+//! [`help_cases`], [`profiles`], [`audience`], [`previews`], [`evidence`](mod@evidence), [`carriers`] (the
+//! operators' routes), [`messages`], [`clients`], [`system`].
 //!
 //! Every request passes the [`server`], the [`router`], the guard
 //! ([`auth`], by the table in [`routes`]) and the [`forward`]ing to the leader; it is read by [`request`],

@@ -63,7 +63,7 @@ struct RecentRate {
 /// A client's activity at a moment.
 pub(crate) struct ActivityView {
     /// Bound in this process, the longest first.
-    pub(crate) sessions: Vec<SessionView>,
+    pub(crate) sessions: Vec<ClientSessionView>,
     /// Messages per second, over the last ten.
     pub(crate) rate_now: f64,
     /// Messages accepted since the process began.
@@ -75,7 +75,7 @@ pub(crate) struct ActivityView {
 }
 
 /// A session at a moment.
-pub(crate) struct SessionView {
+pub(crate) struct ClientSessionView {
     /// Where the client comes from.
     pub(crate) peer: SocketAddr,
     /// `transmitter`, `receiver` or `transceiver`.
@@ -156,13 +156,13 @@ impl ClientActivity {
 }
 
 impl SessionActivity {
-    fn shown(&self) -> SessionView {
+    fn shown(&self) -> ClientSessionView {
         let mode = match self.mode {
             BindMode::Transmitter => "transmitter",
             BindMode::Receiver => "receiver",
             BindMode::Transceiver => "transceiver",
         };
-        SessionView {
+        ClientSessionView {
             peer: self.peer,
             mode,
             version: self.version.to_string(),

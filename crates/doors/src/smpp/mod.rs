@@ -42,7 +42,7 @@ mod times;
 mod told_events;
 mod unbound;
 
-pub(crate) use activity::{ActivityView, SessionView};
+pub(crate) use activity::{ActivityView, ClientSessionView};
 pub(crate) use clients::ClientView;
 pub use clients::{ClientChanges, Clients};
 pub use config::{

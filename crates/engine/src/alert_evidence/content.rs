@@ -1,5 +1,5 @@
-//! Contents of leaves, made of an alert, of an entry of its roster and of a delivery. Pure: the same three make
-//! the same octets at any time.
+//! Contents of leaves, made of an alert, of an entry of its roster and of a delivery. Pure: the same three
+//! make the same octets at any time.
 
 use crate::report::rfc3339;
 use evidence::canonical::canonical;

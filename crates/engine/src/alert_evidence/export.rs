@@ -7,7 +7,7 @@ use crate::messages::untouched;
 use crate::privacy::aside;
 use crate::run::store_error;
 use evidence::merkle::Tree;
-use evidence::{Header, Leaf, Line, leaf_of};
+use evidence::{EvidenceHeader, Leaf, Line, leaf_of};
 use records::{Alert, Delivery, EndpointNo, ROSTER_BLOCK_ENDPOINTS, RosterBlock, RosterEntry};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -45,8 +45,10 @@ impl AlertEvidence {
         let store = self.engine.store();
         let roots = store.evidence_roots(alert.no, head.version).await.map_err(store_error)?;
         let damaged = |error: evidence::EvidenceError| EngineError::Internal(error.to_string());
-        let header =
-            Header { timestamp: head.stamp.clone(), ..Header::parse(&head.header).map_err(damaged)? };
+        let header = EvidenceHeader {
+            timestamp: head.stamp.clone(),
+            ..EvidenceHeader::parse(&head.header).map_err(damaged)?
+        };
         Ok(EvidenceExport {
             store,
             alert: Arc::new(alert),

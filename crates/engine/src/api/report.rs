@@ -1,4 +1,4 @@
-//! What is said of an alert, of its deliveries, and of its people.
+//! Reports on an alert, on its deliveries, and on its people.
 
 use records::{AlertId, DeliveryState, Reason};
 use serde::Serialize;

@@ -7,7 +7,7 @@ use crate::api::{EngineError, Parts};
 use crate::report::rfc3339;
 use crate::run::store_error;
 use crate::solve::audience::To;
-use crate::solve::{Mark, Solver};
+use crate::solve::{PersonMark, Solver};
 use records::{Reason, Recipient, Rule};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -90,7 +90,7 @@ pub(super) fn page(
     runtime: &Handle,
 ) -> Result<AudiencePage, AudienceError> {
     let (marks, next) = found(evaluation, filter)?;
-    let named = |mark: &&&Mark| !mark.is_address;
+    let named = |mark: &&&PersonMark| !mark.is_address;
     let ids: Vec<String> =
         marks.iter().filter(named).map(|mark| evaluation.marks.id(mark).to_owned()).collect();
     let people = runtime.block_on(parts.store.recipients_by_ids(account, &ids)).map_err(store_error)?;
@@ -101,7 +101,7 @@ pub(super) fn page(
     let (matcher, opted_out) = (evaluation.inputs.matcher.clone(), evaluation.inputs.opted_out.clone());
     let request = &evaluation.read.request;
     let mut solver = Solver::new(request, matcher, opted_out, &evaluation.wording, evaluation.now, max);
-    let view = |mark: &Mark| {
+    let view = |mark: &PersonMark| {
         let person = people.get(evaluation.marks.id(mark));
         let devices = person.map_or_else(Vec::new, |person| devices(&mut solver, person));
         view(evaluation, trees, mark, (person, devices))
@@ -113,12 +113,12 @@ pub(super) fn page(
 fn found<'a>(
     evaluation: &'a Evaluation,
     filter: &AudienceFilter,
-) -> Result<(Vec<&'a Mark>, Option<usize>), AudienceError> {
+) -> Result<(Vec<&'a PersonMark>, Option<usize>), AudienceError> {
     let places = filter.entry.as_ref().map(|sought| places(evaluation, sought));
     if places.as_ref().is_some_and(Vec::is_empty) {
         return Err(AudienceError::UnknownEntry);
     }
-    let fits = |mark: &Mark| {
+    let fits = |mark: &PersonMark| {
         filter.reason.is_none_or(|reason| reason == mark.reason)
             && places.as_ref().is_none_or(|places| {
                 evaluation.marks.entries(mark).iter().any(|entry| places.contains(entry))
@@ -126,7 +126,7 @@ fn found<'a>(
     };
     let all = evaluation.marks.all().iter().enumerate().skip(filter.from);
     let mut fitting = all.filter(|(_, mark)| fits(mark));
-    let page: Vec<&Mark> = fitting.by_ref().take(filter.limit).map(|(_, mark)| mark).collect();
+    let page: Vec<&PersonMark> = fitting.by_ref().take(filter.limit).map(|(_, mark)| mark).collect();
     let next = fitting.next().map(|(place, _)| place);
     Ok((page, next))
 }
@@ -179,7 +179,7 @@ fn devices(solver: &mut Solver<'_>, person: &Recipient) -> Vec<AudienceDevice> {
 fn view(
     evaluation: &Evaluation,
     trees: &[Option<GroupTree>],
-    mark: &Mark,
+    mark: &PersonMark,
     (person, devices): (Option<&Recipient>, Vec<AudienceDevice>),
 ) -> AudiencePerson {
     let id = evaluation.marks.id(mark);

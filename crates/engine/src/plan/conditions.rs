@@ -5,6 +5,7 @@ use super::route_days::RouteDays;
 use records::{Lane, Route, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A rate that a route allows itself counts as learned where it is below this part of its limit.
 const LEARNED_PART: f64 = 0.99;
@@ -20,6 +21,8 @@ pub struct Conditions {
     pub waiting: Vec<WaitingUnits>,
     /// What routes took in the last days, by their names.
     pub days: BTreeMap<String, RouteDays>,
+    /// Where the limiters begin. Any instant will do: only what follows it counts.
+    pub start: Instant,
 }
 
 /// A route at a moment.
@@ -75,11 +78,12 @@ pub struct UsedLimit {
 }
 
 impl Conditions {
-    /// The routes of a classifier, all up, with nothing before and nothing known.
-    pub fn idle(classifier: Arc<Classifier>) -> Conditions {
+    /// The routes of a classifier, all up, with nothing before and nothing known. The limiters begin at
+    /// `start`.
+    pub fn idle(classifier: Arc<Classifier>, start: Instant) -> Conditions {
         let up = RouteNow { up: true, ..RouteNow::default() };
         let routes = vec![up; classifier.routes().len()];
-        Conditions { classifier, routes, waiting: Vec::new(), days: BTreeMap::new() }
+        Conditions { classifier, routes, waiting: Vec::new(), days: BTreeMap::new(), start }
     }
 
     /// The limit that a route keeps now: that of the config, or a lower one that its carrier imposes.
@@ -126,7 +130,7 @@ mod tests {
     fn the_lowest_of_config_throttling_and_window_is_the_limit() {
         let of = |rate: f64, window: u32| {
             let route = route("r", channels::SMS, |r| (r.rate, r.window) = (rate, window));
-            Conditions::idle(Arc::new(Classifier::new(vec![route])))
+            Conditions::idle(Arc::new(Classifier::new(vec![route])), Instant::now())
         };
         let limit = |conditions: &Conditions| {
             let used = conditions.limit(0);

@@ -29,15 +29,15 @@ pub enum Fate {
 }
 
 /// What is not arithmetic.
-pub trait Chance {
+pub trait CourseChance {
     /// What becomes of a message on a route, by its place.
     fn fate(&mut self, place: usize) -> Fate;
 }
 
 /// Nothing is lost.
-pub struct Expected;
+pub struct ExpectedCourse;
 
-impl Chance for Expected {
+impl CourseChance for ExpectedCourse {
     fn fate(&mut self, _place: usize) -> Fate {
         Fate::Confirmed { after_s: 0.0 }
     }
@@ -91,7 +91,7 @@ pub struct Course {
 }
 
 /// Plays the course of an alert.
-pub fn play(plan: &AlertPlan, rules: &CourseRules<'_>, chance: &mut dyn Chance) -> Course {
+pub fn play(plan: &AlertPlan, rules: &CourseRules<'_>, chance: &mut dyn CourseChance) -> Course {
     let mut player = Player::new(plan, rules);
     player.begin();
     player.run(chance);
@@ -99,7 +99,7 @@ pub fn play(plan: &AlertPlan, rules: &CourseRules<'_>, chance: &mut dyn Chance) 
 }
 
 /// A carrier account with its limiter.
-struct Account {
+struct SharedAccount {
     limiter: Option<(Limiter, Instant)>,
     /// Microseconds at which it is free.
     free_us: u64,
@@ -114,13 +114,11 @@ struct Account {
     is_parked: bool,
 }
 
-impl Account {
-    fn new(limit: f64, weight: u32) -> Account {
-        // Any instant will do as the start: only what follows it counts.
-        let start = Instant::now();
+impl SharedAccount {
+    fn new(limit: f64, weight: u32, start: Instant) -> SharedAccount {
         let limiter = (limit > 0.0).then(|| (Limiter::new(limit, start), start));
         let weight = f64::from(weight.max(1));
-        Account {
+        SharedAccount {
             limiter,
             free_us: 0,
             given: 0.0,
@@ -193,7 +191,7 @@ fn as_us(seconds: f64) -> u64 {
 struct Player<'a> {
     plan: &'a AlertPlan,
     rules: &'a CourseRules<'a>,
-    accounts: Vec<Account>,
+    accounts: Vec<SharedAccount>,
     /// Seconds in which carriers answer, by the place of the route.
     answers_s: Vec<f64>,
     /// Devices that wait, by group.
@@ -241,7 +239,11 @@ impl<'a> Player<'a> {
                 let route = &routes[place];
                 let at = *places.entry(Conditions::account(route)).or_insert(self.accounts.len());
                 if at == self.accounts.len() {
-                    self.accounts.push(Account::new(self.rules.limit(place), route.weight));
+                    self.accounts.push(SharedAccount::new(
+                        self.rules.limit(place),
+                        route.weight,
+                        self.rules.conditions.start,
+                    ));
                 }
                 self.accounts[at].serves.push((group, place));
                 self.served_by[group].push(at);
@@ -314,7 +316,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    fn run(&mut self, chance: &mut dyn Chance) {
+    fn run(&mut self, chance: &mut dyn CourseChance) {
         loop {
             let release = self.releases.peek().map(|Reverse((at, _))| *at);
             let free = self.free.peek().map(|Reverse((at, ..))| *at);
@@ -339,7 +341,7 @@ impl<'a> Player<'a> {
     }
 
     /// The account that is free first takes a device of the group whose turn it is.
-    fn serve(&mut self, chance: &mut dyn Chance) {
+    fn serve(&mut self, chance: &mut dyn CourseChance) {
         let Some(Reverse((now, _, at))) = self.free.pop() else { return };
         let account = &mut self.accounts[at];
         let turns = account.serves.len();
@@ -371,7 +373,7 @@ impl<'a> Player<'a> {
         device: &PlanDevice,
         (place, units): (usize, u64),
         written_us: u64,
-        chance: &mut dyn Chance,
+        chance: &mut dyn CourseChance,
     ) {
         let at_s = written_us as f64 / 1e6 + self.answers_s[place];
         let fate = chance.fate(place);
@@ -420,7 +422,7 @@ mod tests {
 
     fn conditions(rates: &[(&str, f64)]) -> Conditions {
         let routes = rates.iter().map(|(name, rate)| route(name, channels::SMS, |r| r.rate = *rate));
-        Conditions::idle(Arc::new(Classifier::new(routes.collect())))
+        Conditions::idle(Arc::new(Classifier::new(routes.collect())), Instant::now())
     }
 
     /// So many people with a phone each, whom these tiers take.
@@ -446,7 +448,7 @@ mod tests {
     }
 
     fn times(plan: &AlertPlan, rules: &CourseRules<'_>) -> (PeopleTimes, Course) {
-        let course = play(plan, rules, &mut Expected);
+        let course = play(plan, rules, &mut ExpectedCourse);
         (PeopleTimes::new(course.handed_over.iter().copied(), plan.planned_people()), course)
     }
 
@@ -517,7 +519,7 @@ mod tests {
             route("second", channels::SMS, |r| r.rate = 10.0),
         ];
         routes[1].shares = Some("live".into());
-        let conditions = Conditions::idle(Arc::new(Classifier::new(routes)));
+        let conditions = Conditions::idle(Arc::new(Classifier::new(routes)), Instant::now());
         let rules = CourseRules::new(&conditions, Lane::Routine, 600);
         about(times(&people(200, &[&[0, 1]], 1), &rules).0.at_part(1.0), 20.0);
     }

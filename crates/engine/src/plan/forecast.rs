@@ -4,7 +4,7 @@ use super::alert_plan::{AlertPlan, FIRST, PlanDevice, PlanGroup, PlanPerson, per
 use super::assumptions::assumptions;
 use super::classify::{Classifier, RouteCriteria};
 use super::conditions::Conditions;
-use super::course::{Course, CourseRules, Expected, play};
+use super::course::{Course, CourseRules, ExpectedCourse, play};
 use super::people_times::{PeopleTimes, rounded};
 use super::reach::reach;
 use crate::forecast::{CourseForecast, Forecast, LeftOut, RouteForecast};
@@ -206,7 +206,7 @@ impl ForecastTable {
 
 /// What would come of a plan under these conditions.
 pub fn forecast(plan: &AlertPlan, rules: &CourseRules<'_>) -> Forecast {
-    let course = play(plan, rules, &mut Expected);
+    let course = play(plan, rules, &mut ExpectedCourse);
     let routes = by_route(&course, rules.conditions);
     let mut excluded: BTreeMap<String, u64> =
         plan.excluded.iter().map(|(words, (_, count))| ((*words).to_owned(), *count)).collect();
@@ -322,7 +322,7 @@ mod tests {
         table.take(block, &classifier, alert);
         let groups = table.planned_groups(&classifier, units);
         let plan = table.into_plan(groups);
-        let conditions = Conditions::idle(classifier);
+        let conditions = Conditions::idle(classifier, std::time::Instant::now());
         forecast(&plan, &CourseRules::new(&conditions, records::Lane::Routine, 600))
     }
 

@@ -1,5 +1,5 @@
-//! Plan: which routes, in what order, how much at once, who comes after whom; and what would come of it. Pure:
-//! lists in, lists out.
+//! Plan: which routes, in what order, how much at once, who comes after whom; and what would come of it.
+//! Pure: lists in, lists out.
 
 mod accepting_routes;
 mod alert_plan;
@@ -30,7 +30,7 @@ pub use cut::{Cut, ahead_units_max};
 pub use fact::{FactTable, RouteFact};
 pub use forecast::{ForecastTable, TextGroup, forecast};
 pub use people_times::rounded;
-pub use replay::{Replay, Replayed, ReplayedRoute, replay};
+pub use replay::{AlertReplay, Replayed, ReplayedRoute, replay};
 pub use route_days::{Downtime, RouteDays};
 pub use substitutes::{SubstituteRoute, substitutes};
-pub use verdict::{RaisedLimit, Target, Verdict, Without, verdict};
+pub use verdict::{PlanVerdict, RaisedLimit, ReachTarget, Without, verdict};

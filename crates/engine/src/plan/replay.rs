@@ -1,23 +1,23 @@
-//! Replay of an alert in simulated time: its course with the latencies and losses that its routes had in the
-//! last days, drawn by a seed. The same seed gives the same course.
+//! AlertReplay of an alert in simulated time: its course with the latencies and losses that its routes had in
+//! the last days, drawn by a seed. The same seed gives the same course.
 
 use super::alert_plan::AlertPlan;
 use super::conditions::Conditions;
-use super::course::{Chance, CourseRules, Fate, play};
+use super::course::{CourseChance, CourseRules, Fate, play};
 use super::forecast::{CURVE_POINTS_MAX, PARTS};
 use super::people_times::{PeopleTimes, rounded};
 use super::route_days::Histogram;
-use super::verdict::{Target, reached};
+use super::verdict::{ReachTarget, reached};
 use crate::forecast::Reached;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// What is replayed.
 #[derive(Debug, Clone)]
-pub struct Replay {
+pub struct AlertReplay {
     /// Routes, by name, that take nothing.
     pub without: Vec<String>,
-    pub target: Target,
+    pub target: ReachTarget,
     pub seed: u64,
     /// People count once their network has confirmed, not already when they are handed over.
     pub counts_confirmed: bool,
@@ -56,7 +56,7 @@ pub fn replay(
     plan: &AlertPlan,
     conditions: &Conditions,
     (lane, receipt_timeout_s): (records::Lane, u32),
-    asked: &Replay,
+    asked: &AlertReplay,
 ) -> Replayed {
     let routes = conditions.classifier.routes();
     let mut rules = CourseRules::new(conditions, lane, receipt_timeout_s);
@@ -132,7 +132,7 @@ impl Drawn {
     }
 }
 
-impl Chance for Drawn {
+impl CourseChance for Drawn {
     fn fate(&mut self, place: usize) -> Fate {
         let (refusal, end, part) = (self.next(), self.next(), self.next());
         let route = &self.routes[place];
@@ -168,7 +168,7 @@ mod tests {
         table.take(&block, &classifier, &alert(1, request("x")));
         let groups = table.planned_groups(&classifier, |_, _| Some(1));
         let plan = table.into_plan(groups);
-        let mut conditions = Conditions::idle(classifier);
+        let mut conditions = Conditions::idle(classifier, std::time::Instant::now());
         let mut days = RouteDays::default();
         let today = days.today(Timestamp(0));
         for _ in 0..4_000 {
@@ -178,7 +178,7 @@ mod tests {
             today.confirmations.note_ms(2_000);
         }
         conditions.days.insert("a".into(), days);
-        let asked = Replay {
+        let asked = AlertReplay {
             without: without.iter().map(|name| (*name).to_owned()).collect(),
             target: "70%/1m".parse().unwrap(),
             seed,

@@ -1,9 +1,9 @@
-//! Verdict on an alert: whether a part of the people are reached within a time, what if a route were down, and
-//! which limits have to be raised to reach it.
+//! Verdict on an alert: whether a part of the people are reached within a time, what if a route were down,
+//! and which limits have to be raised to reach it.
 
 use super::alert_plan::AlertPlan;
 use super::conditions::Conditions;
-use super::course::{CourseRules, Expected, play};
+use super::course::{CourseRules, ExpectedCourse, play};
 use super::people_times::{PeopleTimes, rounded};
 use crate::forecast::Reached;
 use serde::Serialize;
@@ -21,15 +21,15 @@ const TARGET_S_MAX: f64 = 1_000.0 * 3_600.0;
 
 /// A part of the people, within a time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Target {
+pub struct ReachTarget {
     /// Of 100 people.
     pub percent: f64,
     pub seconds: f64,
 }
 
-impl Target {
+impl ReachTarget {
     /// 95 of 100 people within five minutes.
-    pub const DEFAULT: Target = Target { percent: 95.0, seconds: 300.0 };
+    pub const DEFAULT: ReachTarget = ReachTarget { percent: 95.0, seconds: 300.0 };
 
     /// The part of the people, 0 to 1.
     pub fn part(&self) -> f64 {
@@ -37,10 +37,10 @@ impl Target {
     }
 }
 
-impl FromStr for Target {
+impl FromStr for ReachTarget {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Target, String> {
+    fn from_str(text: &str) -> Result<ReachTarget, String> {
         let read = || {
             let (percent, time) = text.split_once("%/")?;
             let unit = time.chars().last()?;
@@ -51,9 +51,9 @@ impl FromStr for Target {
                 _ => return None,
             };
             let number: f64 = time.strip_suffix(unit)?.parse().ok()?;
-            Some(Target { percent: percent.parse().ok()?, seconds: number * factor })
+            Some(ReachTarget { percent: percent.parse().ok()?, seconds: number * factor })
         };
-        let is_possible = |target: &Target| {
+        let is_possible = |target: &ReachTarget| {
             (0.0..=100.0).contains(&target.percent)
                 && target.percent > 0.0
                 && target.seconds > 0.0
@@ -88,7 +88,7 @@ pub struct RaisedLimit {
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Verdict {
+pub struct PlanVerdict {
     pub planned: Reached,
     /// What if each route that takes some of it were down.
     pub without: Vec<Without>,
@@ -98,7 +98,12 @@ pub struct Verdict {
 }
 
 /// Of a plan under these conditions.
-pub fn verdict(plan: &AlertPlan, conditions: &Conditions, lane: records::Lane, target: Target) -> Verdict {
+pub fn verdict(
+    plan: &AlertPlan,
+    conditions: &Conditions,
+    lane: records::Lane,
+    target: ReachTarget,
+) -> PlanVerdict {
     let player = VerdictPlayer { plan: plan.thinned(DEVICES_MAX), conditions, lane, target };
     let (planned, used) = player.reached(Vec::new(), BTreeMap::new());
     let routes = conditions.classifier.routes();
@@ -106,7 +111,7 @@ pub fn verdict(plan: &AlertPlan, conditions: &Conditions, lane: records::Lane, t
         route: routes[place].name.clone(),
         reached: player.reached(vec![place], BTreeMap::new()).0,
     });
-    Verdict {
+    PlanVerdict {
         without: without.collect(),
         raise: if planned.met { Vec::new() } else { player.raise(&used) },
         planned,
@@ -117,7 +122,7 @@ struct VerdictPlayer<'a> {
     plan: AlertPlan,
     conditions: &'a Conditions,
     lane: records::Lane,
-    target: Target,
+    target: ReachTarget,
 }
 
 impl VerdictPlayer<'_> {
@@ -125,7 +130,7 @@ impl VerdictPlayer<'_> {
     fn reached(&self, without: Vec<usize>, limits: BTreeMap<usize, f64>) -> (Reached, Vec<usize>) {
         let mut rules = CourseRules::new(self.conditions, self.lane, 0);
         (rules.without, rules.limits) = (without, limits);
-        let course = play(&self.plan, &rules, &mut Expected);
+        let course = play(&self.plan, &rules, &mut ExpectedCourse);
         let times = PeopleTimes::new(course.handed_over.iter().copied(), self.plan.planned_people());
         (reached(&times, self.target), course.routes.keys().copied().collect())
     }
@@ -173,7 +178,7 @@ impl VerdictPlayer<'_> {
 }
 
 /// Whether and when a target is met by these times.
-pub fn reached(times: &PeopleTimes, target: Target) -> Reached {
+pub fn reached(times: &PeopleTimes, target: ReachTarget) -> Reached {
     let seconds = times.at_part(target.part()).map(rounded);
     Reached {
         met: seconds.is_some_and(|seconds| seconds <= target.seconds),
@@ -205,18 +210,23 @@ mod tests {
         table.into_plan(groups)
     }
 
-    fn verdict_of(count: usize, target: &str) -> Verdict {
+    fn verdict_of(count: usize, target: &str) -> PlanVerdict {
         let classifier = Arc::new(Classifier::new(vec![
             route("a", channels::SMS, |r| r.rate = 10.0),
             route("b", channels::SMS, |r| r.rate = 30.0),
         ]));
         let plan = plan_of(count, &classifier);
-        verdict(&plan, &Conditions::idle(classifier), records::Lane::Routine, target.parse().unwrap())
+        verdict(
+            &plan,
+            &Conditions::idle(classifier, std::time::Instant::now()),
+            records::Lane::Routine,
+            target.parse().unwrap(),
+        )
     }
 
     #[test]
     fn a_target_is_a_part_and_a_time() {
-        let read = |text: &str| text.parse::<Target>().map(|target| (target.percent, target.seconds));
+        let read = |text: &str| text.parse::<ReachTarget>().map(|target| (target.percent, target.seconds));
         assert_eq!(read("95%/5m"), Ok((95.0, 300.0)));
         assert_eq!(read("99.5%/1.5h"), Ok((99.5, 5_400.0)));
         for wrong in ["", "95", "95%", "95%/5", "95%/5d", "0%/5m", "101%/5m", "x%/5m", "95%/-5m", "95%/mm"] {

@@ -5,37 +5,34 @@ use super::people::PersonPlace;
 use records::{EndpointNo, StopWhen};
 use rustc_hash::FxHashSet;
 
-impl LiveAlert {
-    /// Have so many people made the choice? Answers are counted first, which costs nothing; people only when
-    /// there are enough answers, since some of them may be of one person.
-    pub fn have_chosen(&mut self, wanted: &StopWhen) -> bool {
-        let answers = self.answers.counts().get(&wanted.choice).copied().unwrap_or_default();
-        if answers < u64::from(wanted.people) || answers < self.answers.look_again_at {
-            return false;
-        }
-        let people = self.people_who_chose(&wanted.choice);
-        let missing = wanted.people.saturating_sub(people);
-        self.answers.look_again_at = answers + u64::from(missing);
-        missing == 0
+/// Have so many people made the choice? Answers are counted first, which costs nothing; people only when
+/// there are enough answers, since some of them may be of one person.
+pub fn have_chosen(live: &mut LiveAlert, wanted: &StopWhen) -> bool {
+    let answers = live.answers.counts().get(&wanted.choice).copied().unwrap_or_default();
+    if answers < u64::from(wanted.people) || answers < live.answers.look_again_at {
+        return false;
     }
+    let people = people_who_chose(live, &wanted.choice);
+    let missing = wanted.people.saturating_sub(people);
+    live.answers.look_again_at = answers + u64::from(missing);
+    missing == 0
+}
 
-    /// One answer is of one person, also where several are behind its device.
-    fn people_who_chose(&self, key: &str) -> u32 {
-        let mut counted: FxHashSet<u32> = FxHashSet::default();
-        let mut people = 0;
-        self.people_from(PersonPlace::default(), |person| {
-            let place_of = |at: &EndpointNo| self.cell(*at).map(|cell| cell.answer);
-            let is_it = |place: &u32| {
-                self.answers.of(*place).is_some_and(|answer| answer.key.as_deref() == Some(key))
-            };
-            let places: Vec<u32> = person.devices.iter().filter_map(place_of).filter(is_it).collect();
-            let is_new = !places.is_empty() && places.iter().all(|place| !counted.contains(place));
-            people += u32::from(is_new);
-            counted.extend(places);
-            true
-        });
-        people
-    }
+/// One answer is of one person, also where several are behind its device.
+fn people_who_chose(live: &LiveAlert, key: &str) -> u32 {
+    let mut counted: FxHashSet<u32> = FxHashSet::default();
+    let mut people = 0;
+    live.people_from(PersonPlace::default(), |person| {
+        let place_of = |at: &EndpointNo| live.cell(*at).map(|cell| cell.answer);
+        let is_it =
+            |place: &u32| live.answers.of(*place).is_some_and(|answer| answer.key.as_deref() == Some(key));
+        let places: Vec<u32> = person.devices.iter().filter_map(place_of).filter(is_it).collect();
+        let is_new = !places.is_empty() && places.iter().all(|place| !counted.contains(place));
+        people += u32::from(is_new);
+        counted.extend(places);
+        true
+    });
+    people
 }
 
 #[cfg(test)]
@@ -75,7 +72,7 @@ mod tests {
                 Answer { key: Some(key.into()), text: "x".into(), via: "sms".into(), at: Timestamp(at) };
             let mut folding = Folding { words: &mut words, retry_after_s: &[], effects: &mut effects };
             folding.answer(live, EndpointNo(endpoint), answer);
-            live.have_chosen(&wanted)
+            have_chosen(live, &wanted)
         };
         for (endpoint, key, is_enough) in
             [(0, "1", false), (1, "1", false), (2, "1", false), (3, "2", false), (3, "1", true)]

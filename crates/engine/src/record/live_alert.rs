@@ -85,7 +85,7 @@ impl LiveAlert {
         if let Some(reason) = entry.excluded {
             cell.state = DeliveryState::Excluded;
             cell.reason = reason;
-        } else if let Some(sought) = self.sought(entry) {
+        } else if let Some(sought) = sought(&self.alert, entry) {
             cell.class = classifier.class(&sought);
             if let Some(until) = entry.not_before.filter(|until| *until > now) {
                 cell.state = DeliveryState::Held;
@@ -98,14 +98,6 @@ impl LiveAlert {
             metas.push(message.id, expires, message.tell.mask, super::message_meta::kind(&message.party));
         }
         self.cells.push(cell);
-    }
-
-    fn sought<'a>(&'a self, entry: &'a RosterEntry) -> Option<RouteCriteria<'a>> {
-        let channel = entry.channel?;
-        Some(match &entry.message {
-            Some(message) => RouteCriteria::of_message(&self.alert, &entry.address, message),
-            None => RouteCriteria::of(&self.alert, channel, &entry.address),
-        })
     }
 
     /// One more message of a message stream. It is counted at once; its client gets the event if it is over
@@ -379,18 +371,19 @@ impl LiveAlert {
                 return true;
             }
             self.unfolded.take();
-            into.push(self.as_delivery(EndpointNo(i as u32), &self.cells[i], words));
+            into.push(self.cells[i].as_delivery(
+                &self.alert,
+                EndpointNo(i as u32),
+                words,
+                self.answers.list(),
+            ));
         }
         false
     }
 
     /// One delivery as stored.
     pub fn delivery(&self, endpoint: EndpointNo, words: &StringTable) -> Option<Delivery> {
-        self.cell(endpoint).map(|cell| self.as_delivery(endpoint, cell, words))
-    }
-
-    fn as_delivery(&self, endpoint: EndpointNo, cell: &DeliveryCell, words: &StringTable) -> Delivery {
-        cell.as_delivery(&self.alert, endpoint, words, self.answers.list())
+        self.cell(endpoint).map(|cell| cell.as_delivery(&self.alert, endpoint, words, self.answers.list()))
     }
 
     /// Classes with endpoints that could be dispatched now.
@@ -433,7 +426,7 @@ impl LiveAlert {
 
     /// Gives a class anew, after the routes changed.
     pub fn reclassify(&mut self, endpoint: EndpointNo, entry: &RosterEntry, classifier: &Classifier) {
-        let Some(class) = self.sought(entry).map(|sought| classifier.class(&sought)) else { return };
+        let Some(class) = sought(&self.alert, entry).map(|sought| classifier.class(&sought)) else { return };
         self.ready.make_room(class);
         let Some(cell) = self.cells.get_mut(endpoint.0 as usize).filter(|cell| cell.class != class) else {
             return;
@@ -574,4 +567,13 @@ impl Rate {
             .map(|s| self.counts[s.rem_euclid(RATE_SECONDS as i64) as usize]);
         f64::from(live.sum::<u32>()) / RATE_SECONDS as f64
     }
+}
+
+/// The routes that an entry looks for; nothing: it has no channel.
+fn sought<'a>(alert: &'a Alert, entry: &'a RosterEntry) -> Option<RouteCriteria<'a>> {
+    let channel = entry.channel?;
+    Some(match &entry.message {
+        Some(message) => RouteCriteria::of_message(alert, &entry.address, message),
+        None => RouteCriteria::of(alert, channel, &entry.address),
+    })
 }

@@ -21,6 +21,7 @@ mod unfolded_cells;
 pub use absences::Absences;
 pub use answers::OTHER;
 pub use carrier_ids::CarrierIds;
+pub use chosen::have_chosen;
 pub use delivery_cell::StringTable;
 pub use fold::{Effect, Folding};
 pub use live_alert::LiveAlert;

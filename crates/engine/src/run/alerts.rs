@@ -10,7 +10,7 @@ use super::turns::Turns;
 use crate::api::Parts;
 use crate::inbound_text::read_answer;
 use crate::plan::{Classifier, Move};
-use crate::record::{Absences, Effect, Folding, LiveAlert, ReplyCorrelation, StringTable};
+use crate::record::{Absences, Effect, Folding, LiveAlert, ReplyCorrelation, StringTable, have_chosen};
 use records::{
     AlertNo, AlertRequest, AlertState, ChannelNumber, Delivery, DeliveryState, ENOUGH_ANSWERS, EndpointNo,
     Intent, Reason, RosterBlock, RosterEntry, Timestamp,
@@ -293,7 +293,7 @@ impl Alerts {
         let live = self.live.get_mut(&no)?;
         let wanted = live.alert.request.answer_rules.stop_when.clone()?;
         let goes_on = matches!(live.alert.state, AlertState::Running | AlertState::Paused);
-        if !goes_on || !live.have_chosen(&wanted) {
+        if !goes_on || !have_chosen(live, &wanted) {
             return None;
         }
         live.end_waiting(Reason::EnoughAnswers, now);

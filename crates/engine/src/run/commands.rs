@@ -34,9 +34,7 @@ impl EngineActor {
             // Of an earlier term of ours: it was begun anew.
             ActorCommand::Solved { .. } => {}
             ActorCommand::Look { no, reply } => _ = reply.send(look(self, no)),
-            ActorCommand::Deliveries { no, page, reply } => {
-                let _ = reply.send(self.alerts.deliveries(no, page));
-            }
+            ActorCommand::Deliveries { no, page, reply } => _ = reply.send(self.alerts.deliveries(no, page)),
             ActorCommand::People { no, question } => {
                 question.answer(no, &mut self.alerts, &mut self.publisher, &self.context);
             }
@@ -65,9 +63,7 @@ impl EngineActor {
             ActorCommand::OptOut { account, numbers, sender, at } => {
                 note_stops(self, &account, &numbers, (sender.as_deref(), Some(at)));
             }
-            ActorCommand::OptIn { account, numbers } => {
-                note_stops(self, &account, &numbers, (None, None));
-            }
+            ActorCommand::OptIn { account, numbers } => note_stops(self, &account, &numbers, (None, None)),
             ActorCommand::Declined(call) => {
                 let keyword = self.mo_routing.keyword(&call.inbound);
                 self.take_words(&call.inbound, call.asked, keyword, call.position);

@@ -1,6 +1,6 @@
 //! Forecasting fixes the forecast of each alert when it is solved, before anything of it is sent, and notes
-//! what routes do: times until carriers answer and networks confirm, losses, downtimes, and how forecasts held.
-//! It owns what of that is not in the store yet.
+//! what routes do: times until carriers answer and networks confirm, losses, downtimes, and how forecasts
+//! held. It owns what of that is not in the store yet.
 
 use super::actor::EngineActor;
 use super::alerts::Alerts;
@@ -66,8 +66,8 @@ pub fn obey(actor: &mut EngineActor, command: ForecastingCommand) {
 }
 
 impl Forecasting {
-    /// An alert was solved: its forecast is made of these conditions once its plan is there. Those of its lane
-    /// and behind it have more before them than was forecast.
+    /// An alert was solved: its forecast is made of these conditions once its plan is there. Those of its
+    /// lane and behind it have more before them than was forecast.
     pub fn solved(&mut self, no: AlertNo, conditions: Conditions, alerts: &Alerts) {
         let Some(live) = alerts.live.get(&no) else { return };
         let devices = live.len() as u64 - u64::from(live.tally.in_state(DeliveryState::Excluded));

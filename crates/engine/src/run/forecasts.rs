@@ -12,8 +12,8 @@ use crate::api::{EngineError, Parts, Problem};
 use crate::dispatch::Wording;
 use crate::forecast::{AlertVerdict, ForecastAndFact, ForecastFact, KeptForecast};
 use crate::plan::{
-    AlertPlan, Causes, Classifier, Conditions, FactTable, ForecastTable, Replay, Replayed, RouteNow, Target,
-    TextGroup, causes, replay, rounded, verdict,
+    AlertPlan, AlertReplay, Causes, Classifier, Conditions, FactTable, ForecastTable, ReachTarget, Replayed,
+    RouteNow, TextGroup, causes, replay, rounded, verdict,
 };
 use crate::report::rfc3339;
 use crate::solve::Roster;
@@ -21,6 +21,7 @@ use records::{
     Alert, AlertId, AlertNo, Delivery, EndpointNo, Lane, ROSTER_BLOCK_ENDPOINTS, Terminal, Timestamp,
 };
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::runtime::Handle;
 
 /// Deliveries read in one go: whole blocks of a roster.
@@ -40,7 +41,7 @@ pub struct ReplayRequest {
     /// Routes, by name, that take nothing.
     pub without: Vec<String>,
     /// Of the people, within a time.
-    pub target: Target,
+    pub target: ReachTarget,
     /// The same seed gives the same replay.
     pub seed: u64,
 }
@@ -115,7 +116,7 @@ impl<'a> Forecasts<'a> {
         &self,
         account: &str,
         id: AlertId,
-        target: Target,
+        target: ReachTarget,
     ) -> Result<AlertVerdict, EngineError> {
         let alert = self.engine.alert(account, id).await?;
         let (start, counts) = (start_of(&alert), Counted::of(&alert));
@@ -134,7 +135,7 @@ impl<'a> Forecasts<'a> {
         };
         let look = self.look(Some(alert.no)).await?;
         let classifier = look.conditions.classifier.clone();
-        let idle = Conditions { days: look.conditions.days, ..Conditions::idle(classifier) };
+        let idle = Conditions { days: look.conditions.days, ..Conditions::idle(classifier, Instant::now()) };
         let (parts, lane) = (self.engine.parts().clone(), Lane::from(alert.request.priority));
         let work = move || {
             let plan = stored_plan(&parts, &idle.classifier, &alert)?;
@@ -165,7 +166,7 @@ impl<'a> Forecasts<'a> {
         alert.request.expires = now.plus_s(REPLAY_LASTS_S);
         self.engine.fill_named_areas(account, &mut alert.request).await?;
         let ReplayRequest { without, target, seed } = asked;
-        let asked = Replay { without, target, seed, counts_confirmed };
+        let asked = AlertReplay { without, target, seed, counts_confirmed };
         let lane = Lane::from(alert.request.priority);
         let timeout_s = parts.settings.receipt_timeout_s;
         let runtime = Handle::current();
@@ -174,16 +175,18 @@ impl<'a> Forecasts<'a> {
             let told = ToldBefore::default();
             let rules = &keywords.opt_out;
             let roster = solving::roster(&parts, rules, &alert, &told, &wording, now, &runtime)?;
-            let conditions =
-                Conditions { days: look.conditions.days, ..Conditions::idle(look.conditions.classifier) };
+            let conditions = Conditions {
+                days: look.conditions.days,
+                ..Conditions::idle(look.conditions.classifier, Instant::now())
+            };
             let plan = plan_of(&parts, &conditions.classifier, &alert, &wording, roster);
             Ok(replay(&plan, &conditions, (lane, timeout_s), &asked))
         })
         .await
     }
 
-    /// The routes now, what waits on them, and what they did before. A process that does not lead knows of the
-    /// routes alone.
+    /// The routes now, what waits on them, and what they did before. A process that does not lead knows of
+    /// the routes alone.
     pub(super) async fn look(&self, but: Option<AlertNo>) -> Result<ForecastLook, EngineError> {
         let looked = self
             .engine
@@ -200,7 +203,7 @@ impl<'a> Forecasts<'a> {
     async fn conditions_of_health(&self) -> Result<Conditions, EngineError> {
         let health = self.engine.health().await?;
         let routes: Vec<records::Route> = health.routes.iter().map(|(route, _)| route.clone()).collect();
-        let mut conditions = Conditions::idle(Arc::new(Classifier::new(routes)));
+        let mut conditions = Conditions::idle(Arc::new(Classifier::new(routes)), Instant::now());
         for (now, (_, health)) in conditions.routes.iter_mut().zip(&health.routes) {
             *now = health.as_ref().map_or_else(RouteNow::default, |health| RouteNow {
                 up: health.up,

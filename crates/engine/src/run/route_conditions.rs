@@ -7,6 +7,7 @@ use super::forecasting::ALERTS_MAX;
 use crate::plan::{Conditions, RouteNow, WaitingUnits};
 use records::{AlertNo, AlertState};
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 impl Dispatcher {
     /// The routes now, and what waits for them, an alert's own devices left out.
@@ -41,6 +42,6 @@ impl Dispatcher {
                 waiting.push(WaitingUnits { class, lane: live.lane(), units });
             }
         }
-        Conditions { classifier, routes, waiting, days: BTreeMap::new() }
+        Conditions { classifier, routes, waiting, days: BTreeMap::new(), start: Instant::now() }
     }
 }

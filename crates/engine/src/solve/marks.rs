@@ -9,7 +9,7 @@ pub const UNKNOWN_MAX: usize = 100;
 
 /// What becomes of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
+pub struct PersonMark {
     at: u32,
     len: u16,
     /// It is an address that nobody is known behind.
@@ -20,7 +20,7 @@ pub struct Mark {
     set: u32,
 }
 
-impl Mark {
+impl PersonMark {
     /// Something goes to them, now or after their quiet hours.
     pub fn is_reached(&self) -> bool {
         matches!(self.reason, Reason::None | Reason::QuietHours)
@@ -31,7 +31,7 @@ impl Mark {
 #[derive(Debug, Default)]
 pub struct Marks {
     ids: String,
-    marks: Vec<Mark>,
+    marks: Vec<PersonMark>,
     sets: Vec<Box<[u32]>>,
     by_set: FxHashMap<Box<[u32]>, u32>,
     /// By id or address, once somebody is found who may be there already.
@@ -109,7 +109,7 @@ impl Marks {
         let (Ok(at), Ok(len)) = (at, len) else { return };
         self.ids.push_str(id);
         let set = self.set(entries);
-        self.marks.push(Mark { at, len, is_address, reason, set });
+        self.marks.push(PersonMark { at, len, is_address, reason, set });
     }
 
     fn set(&mut self, entries: Vec<u32>) -> u32 {
@@ -124,18 +124,18 @@ impl Marks {
     }
 
     /// Everybody, in the order in which they were found.
-    pub fn all(&self) -> &[Mark] {
+    pub fn all(&self) -> &[PersonMark] {
         &self.marks
     }
 
     /// Whose mark it is: an id, or an address as an entry of an audience.
-    pub fn id(&self, mark: &Mark) -> &str {
+    pub fn id(&self, mark: &PersonMark) -> &str {
         let at = mark.at as usize;
         self.ids.get(at..at + usize::from(mark.len)).unwrap_or_default()
     }
 
     /// The places of the entries that name somebody, in order.
-    pub fn entries(&self, mark: &Mark) -> &[u32] {
+    pub fn entries(&self, mark: &PersonMark) -> &[u32] {
         self.sets.get(mark.set as usize).map_or(&[], |entries| entries)
     }
 
@@ -159,7 +159,7 @@ impl Marks {
     /// About the octets that it takes.
     pub fn octets(&self) -> usize {
         let sets: usize = self.sets.iter().map(|entries| 2 * (entries.len() * 4 + 16)).sum();
-        self.ids.capacity() + self.marks.capacity() * size_of::<Mark>() + sets
+        self.ids.capacity() + self.marks.capacity() * size_of::<PersonMark>() + sets
     }
 
     /// Gives back what was needed while it grew.

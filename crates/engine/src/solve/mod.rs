@@ -11,7 +11,7 @@ mod quiet;
 mod topics;
 
 pub use area::Area;
-pub use marks::{Mark, Marks, UNKNOWN_MAX};
+pub use marks::{Marks, PersonMark, UNKNOWN_MAX};
 pub use matching::{GROUP_DEPTH_MAX, GroupSet, Match, Matcher};
 pub use merge::{FoundEndpoint, Roster, address_hash};
 pub use quiet::{quiet_until, spans_until};

@@ -1,4 +1,4 @@
-//! Reader of DER (X.690): values with definite lengths, walked in place.
+//! DerReader of DER (X.690): values with definite lengths, walked in place.
 
 /// Tags that are read here.
 pub(super) const INTEGER: u8 = 0x02;
@@ -22,11 +22,11 @@ pub(super) struct Value<'a> {
 
 /// Values one behind the other.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reader<'a>(&'a [u8]);
+pub(super) struct DerReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(octets: &'a [u8]) -> Reader<'a> {
-        Reader(octets)
+impl<'a> DerReader<'a> {
+    pub(super) fn new(octets: &'a [u8]) -> DerReader<'a> {
+        DerReader(octets)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -59,8 +59,8 @@ impl<'a> Reader<'a> {
     }
 
     /// What is in the next value, which has this tag.
-    pub(super) fn within(&mut self, tag: u8) -> Result<Reader<'a>, String> {
-        Ok(Reader(self.value(tag)?.content))
+    pub(super) fn within(&mut self, tag: u8) -> Result<DerReader<'a>, String> {
+        Ok(DerReader(self.value(tag)?.content))
     }
 
     /// Nothing may follow.
@@ -139,7 +139,7 @@ mod tests {
         }
         for length in [0, 1, 127, 128, 255, 256, 70_000] {
             let octets = value(OCTET_STRING, &[&vec![7; length]]);
-            let read = Reader::new(&octets).value(OCTET_STRING).unwrap();
+            let read = DerReader::new(&octets).value(OCTET_STRING).unwrap();
             assert_eq!((read.content.len(), read.whole.len()), (length, octets.len()));
         }
     }
@@ -157,7 +157,7 @@ mod tests {
             &[0x1f, 0x81, 0],
             &[0x30, 0x84, 0xff, 0xff, 0xff, 0xff],
         ] {
-            assert!(Reader::new(octets).any().is_err(), "{octets:?}");
+            assert!(DerReader::new(octets).any().is_err(), "{octets:?}");
         }
     }
 }

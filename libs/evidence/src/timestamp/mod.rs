@@ -5,4 +5,4 @@ mod request;
 mod token;
 
 pub use request::{REQUEST_TYPE, RESPONSE_TYPE, request, token_of_response};
-pub use token::{Stamp, TOKEN_OCTETS_MAX, Token};
+pub use token::{Stamp, TOKEN_OCTETS_MAX, TimestampToken};

@@ -1,6 +1,6 @@
 //! TimeStampReq and TimeStampResp (RFC 3161, sections 2.4.1 and 2.4.2).
 
-use super::der::{self, INTEGER, OCTET_STRING, Reader, SEQUENCE};
+use super::der::{self, DerReader, INTEGER, OCTET_STRING, SEQUENCE};
 use super::token::{SHA256, TOKEN_OCTETS_MAX};
 use sha2::{Digest, Sha256};
 
@@ -26,7 +26,7 @@ pub fn token_of_response(response: &[u8]) -> Result<Vec<u8>, String> {
     if response.len() > TOKEN_OCTETS_MAX {
         return Err(format!("the answer is longer than {TOKEN_OCTETS_MAX} octets"));
     }
-    let mut outer = Reader::new(response);
+    let mut outer = DerReader::new(response);
     let mut fields = outer.within(SEQUENCE)?;
     outer.end()?;
     let mut status = fields.within(SEQUENCE)?;

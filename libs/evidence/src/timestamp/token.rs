@@ -1,6 +1,6 @@
 //! TimeStampToken: SignedData (RFC 5652, section 5) over a TSTInfo (RFC 3161, section 2.4.2), verified.
 
-use super::der::{CONTEXT_0, GENERALIZED_TIME, INTEGER, OCTET_STRING, OID, Reader, SEQUENCE, SET, Value};
+use super::der::{CONTEXT_0, DerReader, GENERALIZED_TIME, INTEGER, OCTET_STRING, OID, SEQUENCE, SET, Value};
 use crate::EvidenceError;
 use ring::digest;
 use rustls_pki_types::{CertificateDer, SignatureVerificationAlgorithm, TrustAnchor, UnixTime};
@@ -42,7 +42,7 @@ const WITH_SHA512: &[&dyn SignatureVerificationAlgorithm] = &[webpki::ring::RSA_
 
 /// A token, as an authority signed it.
 #[derive(Debug)]
-pub struct Token<'a> {
+pub struct TimestampToken<'a> {
     /// TSTInfo.
     info: &'a [u8],
     certificates: Vec<CertificateDer<'a>>,
@@ -67,17 +67,17 @@ pub struct Stamp {
     seconds: u64,
 }
 
-impl<'a> Token<'a> {
+impl<'a> TimestampToken<'a> {
     /// Reads a token. Nothing is verified.
     ///
     /// # Errors
     /// [`EvidenceError::Timestamp`].
-    pub fn parse(octets: &'a [u8]) -> Result<Token<'a>, EvidenceError> {
+    pub fn parse(octets: &'a [u8]) -> Result<TimestampToken<'a>, EvidenceError> {
         read(octets).map_err(EvidenceError::Timestamp)
     }
 
-    /// Whether it is a time stamp of these octets, and signed by the certificate in it. Whose certificate that
-    /// is, [`Token::check_authority`] verifies.
+    /// Whether it is a time stamp of these octets, and signed by the certificate in it. Whose certificate
+    /// that is, [`TimestampToken::check_authority`] verifies.
     ///
     /// # Errors
     /// [`EvidenceError::Timestamp`].
@@ -85,8 +85,8 @@ impl<'a> Token<'a> {
         self.checked(data).map(|(stamp, _)| stamp).map_err(EvidenceError::Timestamp)
     }
 
-    /// The same, and that an authority of one of these roots (DER) signed it, whose certificate was valid then
-    /// and is for time stamps.
+    /// The same, and that an authority of one of these roots (DER) signed it, whose certificate was valid
+    /// then and is for time stamps.
     ///
     /// # Errors
     /// [`EvidenceError::Timestamp`].
@@ -154,11 +154,11 @@ fn algorithms_of(hash: &[u8]) -> &'static [&'static dyn SignatureVerificationAlg
 }
 
 /// ContentInfo, SignedData and the one SignerInfo.
-fn read(octets: &[u8]) -> Result<Token<'_>, String> {
+fn read(octets: &[u8]) -> Result<TimestampToken<'_>, String> {
     if octets.len() > TOKEN_OCTETS_MAX {
         return Err(format!("it is longer than {TOKEN_OCTETS_MAX} octets"));
     }
-    let mut outer = Reader::new(octets);
+    let mut outer = DerReader::new(octets);
     let mut content = outer.within(SEQUENCE)?;
     outer.end()?;
     if content.value(OID)?.content != SIGNED_DATA {
@@ -174,7 +174,7 @@ fn read(octets: &[u8]) -> Result<Token<'_>, String> {
     }
     let info = inner.within(CONTEXT_0)?.value(OCTET_STRING)?.content;
     let certificates = match signed.optional(CONTEXT_0)? {
-        Some(set) => certificates(Reader::new(set.content))?,
+        Some(set) => certificates(DerReader::new(set.content))?,
         None => Vec::new(),
     };
     signed.optional(CONTEXT_0 + 1)?; // revocation lists
@@ -182,10 +182,10 @@ fn read(octets: &[u8]) -> Result<Token<'_>, String> {
     signed.end()?;
     let signer = signer(signers.within(SEQUENCE)?)?;
     signers.end().map_err(|_| "several signed it".to_owned())?;
-    Ok(Token { info, certificates, signer })
+    Ok(TimestampToken { info, certificates, signer })
 }
 
-fn certificates(mut set: Reader<'_>) -> Result<Vec<CertificateDer<'_>>, String> {
+fn certificates(mut set: DerReader<'_>) -> Result<Vec<CertificateDer<'_>>, String> {
     let mut found = Vec::new();
     while !set.is_empty() {
         found.push(CertificateDer::from(set.value(SEQUENCE)?.whole));
@@ -196,7 +196,7 @@ fn certificates(mut set: Reader<'_>) -> Result<Vec<CertificateDer<'_>>, String> 
     Ok(found)
 }
 
-fn signer(mut fields: Reader<'_>) -> Result<Signer<'_>, String> {
+fn signer(mut fields: DerReader<'_>) -> Result<Signer<'_>, String> {
     fields.value(INTEGER)?;
     fields.any()?; // issuer and serial number: the signed attribute says whose it is
     let digest = fields.within(SEQUENCE)?.value(OID)?.content;
@@ -219,7 +219,7 @@ struct Attributes<'a> {
 impl<'a> Attributes<'a> {
     fn read(content: &'a [u8]) -> Result<Attributes<'a>, String> {
         let (mut content_type, mut digest, mut signer) = (None, None, None);
-        let mut all = Reader::new(content);
+        let mut all = DerReader::new(content);
         while !all.is_empty() {
             let mut attribute = all.within(SEQUENCE)?;
             let name = attribute.value(OID)?.content;
@@ -248,12 +248,12 @@ impl<'a> Attributes<'a> {
 
 /// SigningCertificate: the first ESSCertID names the signer.
 fn certificate_hash<'a>(
-    mut values: Reader<'a>,
+    mut values: DerReader<'a>,
     is_second: bool,
 ) -> Result<(&'static digest::Algorithm, &'a [u8]), String> {
     let mut first = values.within(SEQUENCE)?.within(SEQUENCE)?.within(SEQUENCE)?;
     let hash = match (is_second, first.optional(SEQUENCE)?) {
-        (true, Some(algorithm)) => hash_of(Reader::new(algorithm.content).value(OID)?.content)?,
+        (true, Some(algorithm)) => hash_of(DerReader::new(algorithm.content).value(OID)?.content)?,
         (true, None) => &digest::SHA256,
         (false, _) => &digest::SHA1_FOR_LEGACY_USE_ONLY,
     };
@@ -262,7 +262,7 @@ fn certificate_hash<'a>(
 
 /// TSTInfo, which must be of this SHA-256.
 fn stamp(info: &[u8], imprint: &[u8]) -> Result<Stamp, String> {
-    let mut outer = Reader::new(info);
+    let mut outer = DerReader::new(info);
     let mut fields = outer.within(SEQUENCE)?;
     outer.end()?;
     if fields.value(INTEGER)?.content != [1] {

@@ -1,6 +1,6 @@
-//! Follow-ups of an alert: to those of its people who did not answer, gave an answer, were not reached, or got
-//! it; and the all-clear to exactly those who got it or may have. Each is an alert of its own, which follows
-//! the first.
+//! Follow-ups of an alert: to those of its people who did not answer, gave an answer, were not reached, or
+//! got it; and the all-clear to exactly those who got it or may have. Each is an alert of its own, which
+//! follows the first.
 //!
 //! `POST /api/v1/alerts/{id}/follow-ups`.
 

@@ -14,7 +14,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
-use engine::{Forecasts, ReplayRequest, Target};
+use engine::{Forecasts, ReachTarget, ReplayRequest};
 use records::AlertId;
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ pub(super) async fn verdict(
     Captured(id): Captured,
     uri: Uri,
 ) -> HttpResult<Json<Value>> {
-    let target = Query::read(&uri, &["target"])?.parsed("target")?.unwrap_or(Target::DEFAULT);
+    let target = Query::read(&uri, &["target"])?.parsed("target")?.unwrap_or(ReachTarget::DEFAULT);
     let id = alert_id(&id)?;
     check_own(&app, &caller, id).await?;
     let verdict = Forecasts::of(&app.engine).verdict(caller.account(), id, target).await?;
@@ -92,7 +92,7 @@ fn read_replay(node: JsonNode) -> HttpResult<(AlertId, ReplayRequest)> {
         let target = object.text("target", TARGET_CHARS_MAX, &mut fields);
         let target = match target {
             Some(text) => noted(text.parse(), || "target".into(), &mut fields)?,
-            None => Target::DEFAULT,
+            None => ReachTarget::DEFAULT,
         };
         let seed = object.take("seed").and_then(|node| number(&node, "seed", 0.0, SEED_MAX, &mut fields));
         let seed = seed.map_or(SEED_DEFAULT, |seed| seed as u64);

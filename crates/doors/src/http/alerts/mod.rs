@@ -3,7 +3,8 @@
 //! `POST`, `GET /api/v1/alerts` · `POST /api/v1/alerts:forecast`, `/api/v1/alerts:check` · `GET`, `POST
 //! /api/v1/alerts/{id}` and its verbs · `…/{id}/deliveries` · `…/{id}/report` · `…/{id}/events` ·
 //! `…/{id}/observers` · `POST /api/v1/answers`. A body is read by [`body`], [`texts`] and [`xml`], shown by
-//! [`view`], followed by [`events`], looked at by [`warnings`], and compared with its forecast by [`forecasts`].
+//! [`view`], followed by [`events`], looked at by [`warnings`], and compared with its forecast by
+//! [`forecasts`].
 
 pub(crate) mod body;
 mod check;

@@ -12,7 +12,7 @@ use crate::http::auth::Caller;
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::query::Captured;
 use ::evidence::timestamp::Token;
-use ::evidence::{Header, PublicKey};
+use ::evidence::{EvidenceHeader, PublicKey};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
@@ -53,7 +53,7 @@ async fn head(app: &App, alert: &Alert) -> HttpResult<EvidenceHead> {
 fn view(head: &EvidenceHead) -> HttpResult<Value> {
     let damaged =
         |error: ::evidence::EvidenceError| HttpProblem::new(ProblemKind::Internal, error.to_string());
-    let header = Header::parse(&head.header).map_err(damaged)?;
+    let header = EvidenceHeader::parse(&head.header).map_err(damaged)?;
     let signed = header.signed();
     let statement: Value = serde_json::from_str(&signed)
         .map_err(|error| HttpProblem::new(ProblemKind::Internal, error.to_string()))?;

@@ -10,14 +10,14 @@ use std::hash::{DefaultHasher, Hasher};
 pub struct Building {
     kinds: Vec<u64>,
     len: u32,
-    credits: Vec<Credit>,
+    credits: Vec<AnswerCredit>,
     /// The only person behind the last device.
     last: Option<u64>,
 }
 
 /// A person behind a device, and behind those that follow it and are theirs alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Credit {
+struct AnswerCredit {
     /// A hash of their id.
     person: u64,
     device: u32,
@@ -48,12 +48,12 @@ impl Building {
                 }
             }
             (Some((place, _)), Some(person)) => {
-                self.credits.push(Credit { person, device, place: place as u32 });
+                self.credits.push(AnswerCredit { person, device, place: place as u32 });
             }
             (Some(_), None) => {
                 let people = entry.persons.iter().enumerate();
                 let people = people.filter(|(_, person)| !person.recipient.is_empty());
-                self.credits.extend(people.map(|(place, person)| Credit {
+                self.credits.extend(people.map(|(place, person)| AnswerCredit {
                     person: hash(&person.recipient),
                     device,
                     place: place as u32,
@@ -83,7 +83,7 @@ impl Building {
     }
 
     /// The device of a credit and those that follow it.
-    fn run(&self, credit: &Credit) -> Vec<(u32, u32)> {
+    fn run(&self, credit: &AnswerCredit) -> Vec<(u32, u32)> {
         let mut devices = vec![(credit.device, credit.place)];
         if self.kind(credit.device) == FIRST {
             let next = credit.device + 1..self.len;

@@ -95,7 +95,7 @@ pub struct PeoplePage {
 }
 
 /// Where a page's people are read.
-enum Source {
+enum PeopleSource {
     /// From the actor.
     Memory,
     /// From the rows of an alert that is over.
@@ -126,7 +126,7 @@ impl AlertPeople {
         // One more than is shown tells whether it is the last page.
         let read_max = limit + 1;
         let letters = page.letters.map(|letters| letters.to_lowercase());
-        let mut source = Source::Memory;
+        let mut source = PeopleSource::Memory;
         let (mut people, mut from) = (Vec::new(), Some(page.from));
         for _ in 0..SLICES_MAX {
             let Some(place) = from.filter(|_| people.len() < read_max) else { break };
@@ -158,17 +158,17 @@ impl AlertPeople {
         &self,
         alert: &Alert,
         wanted: PeopleSlice,
-        source: &mut Source,
+        source: &mut PeopleSource,
     ) -> Result<FoundPeople, EngineError> {
-        if let Source::Memory = source {
+        if let PeopleSource::Memory = source {
             let (no, of) = (alert.no, wanted.clone());
             let found = self.asked(no, |reply| PeopleQuestion::Slice { wanted: of, reply }).await?;
             match found {
                 Some(found) => return Ok(found),
-                None => *source = Source::Rows(self.rows(alert.clone()).await?),
+                None => *source = PeopleSource::Rows(self.rows(alert.clone()).await?),
             }
         }
-        let Source::Rows(rows) = source else { return Ok(FoundPeople::default()) };
+        let PeopleSource::Rows(rows) = source else { return Ok(FoundPeople::default()) };
         Ok(slice(&rows.0, &rows.1, &wanted))
     }
 

@@ -1,4 +1,4 @@
-//! Why a person got an alert, or did not: the entries of the audience that hold them, what held it back, and
+//! Reasons why a person got an alert, or did not: the entries of the audience that hold them, what held it back, and
 //! how each of their devices went.
 
 use super::{AlertPeople, PeoplePage, PersonPlace, blocking};

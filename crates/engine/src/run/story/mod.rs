@@ -1,6 +1,6 @@
-//! Stories of alerts: milestones, routes that went down and up meanwhile, and the curve of people reached. Each
-//! is a document, written while its alert runs and at its end, so that a start goes on with it. What people
-//! did stands in the audit trail and with the alert; a timeline is made of all of these.
+//! Stories of alerts: milestones, routes that went down and up meanwhile, and the curve of people reached.
+//! Each is a document, written while its alert runs and at its end, so that a start goes on with it. What
+//! people did stands in the audit trail and with the alert; a timeline is made of all of these.
 
 mod curve;
 

@@ -22,7 +22,7 @@ fn root(der: &'static [u8]) -> [CertificateDer<'static>; 1] {
 fn tokens_of_openssl_hold_for_their_data_and_below_their_root() {
     for (name, answer) in ANSWERS {
         let octets = token_of_response(answer).unwrap();
-        let token = Token::parse(&octets).unwrap();
+        let token = TimestampToken::parse(&octets).unwrap();
         let stamp =
             token.check_authority(DATA, &root(ROOT)).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(stamp.at.starts_with("20") && stamp.at.ends_with('Z'), "{name}: {}", stamp.at);
@@ -38,15 +38,15 @@ fn tokens_of_openssl_hold_for_their_data_and_below_their_root() {
 #[test]
 fn a_token_with_a_changed_octet_holds_no_more() {
     let octets = token_of_response(ANSWERS[2].1).unwrap();
-    let token = Token::parse(&octets).unwrap();
+    let token = TimestampToken::parse(&octets).unwrap();
     // What is signed, and the signature itself.
     for part in [token.info, token.signer.attributes.whole, token.signer.signature] {
         let start = part.as_ptr() as usize - octets.as_ptr() as usize;
         for at in start..start + part.len() {
             let mut changed = octets.clone();
             changed[at] ^= 1;
-            let holds =
-                Token::parse(&changed).is_ok_and(|token| token.check_authority(DATA, &root(ROOT)).is_ok());
+            let holds = TimestampToken::parse(&changed)
+                .is_ok_and(|token| token.check_authority(DATA, &root(ROOT)).is_ok());
             assert!(!holds, "octet {at}");
         }
     }
@@ -61,7 +61,7 @@ fn an_answer_that_is_none_or_a_refusal_gives_no_token() {
     }
     let long = vec![0; TOKEN_OCTETS_MAX + 1];
     assert!(token_of_response(&long).is_err());
-    assert!(Token::parse(ROOT).is_err());
+    assert!(TimestampToken::parse(ROOT).is_err());
 }
 
 #[test]
