@@ -38,7 +38,9 @@ pub use inbound_text::{Service, ServiceWord, StopReading, is_stop_word, read_ser
 pub use messages::{INTAKE_WAITING_MAX, MessageView, Messages, Steered, Unroutable};
 pub use placeholders::literal as literal_text;
 pub use privacy::{Erased, ForgetElsewhere, ForgottenPerson, PersonExport, Privacy};
-pub use run::{Callbacks, Engine, GATEWAYS, Health, Question, Stops};
+pub use run::{
+    AlertChange, AlertFeed, Callbacks, Engine, FeedItems, GATEWAYS, Health, Question, RouteStanding, Stops,
+};
 pub use services::{
     CODE_MINUTES, ChatBot, ChatLink, CodeResult, GroupStanding, JoinRequest, JoinResult, Joining,
     LoginDevice, Logins, OwnPage, PageAct, PageGroup, PageView, PreparedAlert, RefusedDevice, ServiceRules,
