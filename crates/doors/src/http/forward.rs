@@ -170,7 +170,7 @@ fn is_the_leaders(request: &Request) -> bool {
         "/api/v1/alerts/{id}/cap" => false,
         "/api/v1/answers" | "/api/v1/cap" | "/alerts/{id}" | "/api/v1/recipients/{id}/export" => true,
         "/api/v1/recipients/{id}" => *method == Method::POST,
-        "/api/v1/stops/{id}" => true,
+        "/api/v1/stops/{id}" | "/api/v1/events" => true,
         path => path.starts_with("/api/v1/alerts/{id}"),
     }
 }

@@ -5,7 +5,7 @@
 //! [`callbacks`], [`recipients`], [`groups`], [`accounts`], [`tokens`], [`users`], [`session`], [`oidc`],
 //! [`approvals`], [`cap`], [`attachments`], [`drafts`], [`templates`], [`areas`], [`schedules`], [`audit`],
 //! [`operations`], [`pages`], [`openapi`], [`imports`], [`directories`], [`scim`], [`help_cases`],
-//! [`profiles`]. Every request passes the [`server`], the [`router`], the guard
+//! [`profiles`], [`event_stream`]. Every request passes the [`server`], the [`router`], the guard
 //! ([`auth`], by the table in [`routes`]) and the [`forward`]ing to the leader; it is read by [`request`],
 //! and handed to the engine or the store. All its problems are reported at once, field by field
 //! ([`problem`]).
@@ -25,6 +25,7 @@ mod callbacks;
 mod cap;
 mod directories;
 mod drafts;
+mod event_stream;
 mod forward;
 mod group_requests;
 mod groups;

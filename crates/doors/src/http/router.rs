@@ -8,8 +8,8 @@ use crate::http::request::rest_of_body::read_away;
 use crate::http::routes::ROWS;
 use crate::http::{
     accounts, alerts, answer_page, approvals, areas, attachments, audit, auth, callbacks, cap, directories,
-    drafts, forward, group_requests, groups, help_cases, imports, oidc, openapi, operations, pages,
-    person_page, profiles, recipients, schedules, scim, session, stops, templates, tokens, users,
+    drafts, event_stream, forward, group_requests, groups, help_cases, imports, oidc, openapi, operations,
+    pages, person_page, profiles, recipients, schedules, scim, session, stops, templates, tokens, users,
 };
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
@@ -22,6 +22,7 @@ use tokio::time::Instant;
 pub(crate) fn router(app: App) -> Router {
     let router = Router::new()
         .merge(alerts::routes())
+        .merge(event_stream::routes())
         .merge(approvals::routes())
         .merge(answer_page::routes())
         .merge(help_cases::routes())
