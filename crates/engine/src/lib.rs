@@ -56,10 +56,10 @@ pub use plan::{PlanVerdict, RaisedLimit, ReachTarget, Replayed, ReplayedRoute, R
 pub use previews::{AlertPreview, AlertPreviews, PREVIEWS_MAX, PreviewRequest, PreviewedText};
 pub use privacy::{Erased, ForgetElsewhere, ForgottenPerson, PersonExport, Privacy};
 pub use run::{
-    AlertPeople, AlertStory, AnswerFilter, Callbacks, ConfirmationTimes, CurvePoint, Engine, Forecasts,
-    GATEWAYS, Health, MarkKind, MatchedEntry, PeopleFilter, PeoplePage, PersonPlace, Question, RECORDED_BY,
-    ReplayRequest, RouteError, RoutePoint, RouteStatus, RouteSubstitute, RouteTest, Routes, Stops, StoryMark,
-    TEST_LASTS_S, WhyConstraints, WhyPerson,
+    AlertChange, AlertFeed, AlertPeople, AlertStory, AnswerFilter, Callbacks, ConfirmationTimes, CurvePoint,
+    Engine, FeedItems, Forecasts, GATEWAYS, Health, MarkKind, MatchedEntry, PeopleFilter, PeoplePage,
+    PersonPlace, Question, RECORDED_BY, ReplayRequest, RouteError, RoutePoint, RouteStanding, RouteStatus,
+    RouteSubstitute, RouteTest, Routes, Stops, StoryMark, TEST_LASTS_S, WhyConstraints, WhyPerson,
 };
 pub use services::{
     CODE_MINUTES, ChatBot, ChatLink, CodeResult, GroupStanding, JoinRequest, JoinResult, Joining,

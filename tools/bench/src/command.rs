@@ -1,6 +1,7 @@
 //! The benches on the command line: `campanile bench …`.
 
 mod credit;
+mod events;
 mod http;
 mod sign_in;
 #[cfg(test)]
@@ -8,6 +9,7 @@ mod tests;
 mod udp;
 
 pub use credit::DiameterArgs;
+pub use events::EventsArgs;
 pub use http::HttpArgs;
 pub use sign_in::SignInArgs;
 pub use udp::UdpArgs;
@@ -38,6 +40,16 @@ pub enum BenchCommand {
   campanile bench http --sizes
   campanile bench http --paper --time-scale 10 --out figures")]
     Http(HttpArgs),
+    /// Streams of browsers while an alert is sent: events, their size, and the CPU time that they cost the server.
+    #[command(
+        after_help = "The alert is sent twice, first without a stream: the difference of the server's CPU time is theirs. Each stream has to
+end with the counts of the report. Each run has a server of its own.
+
+Examples:
+  campanile bench events
+  campanile bench events --streams 10,100,500 --recipients 100000 --seconds 20 --out figures"
+    )]
+    Events(EventsArgs),
     /// People who sign in: sign-ins a second, and how long /healthz takes meanwhile.
     #[command(
         after_help = "Users sign in by name and password at fixed times, whether or not those before are answered; the time of an answer is
@@ -269,6 +281,7 @@ impl BenchCommand {
         let common = match self {
             BenchCommand::Alert(args) => &args.common,
             BenchCommand::Http(args) => &args.common,
+            BenchCommand::Events(args) => &args.common,
             BenchCommand::SignIn(args) => &args.common,
             BenchCommand::Smpp(args) => &args.common,
             BenchCommand::Topics(args) => &args.common,
@@ -292,6 +305,7 @@ impl BenchCommand {
             match self {
                 BenchCommand::Alert(args) => args.run(program).await,
                 BenchCommand::Http(args) => args.run(program).await,
+                BenchCommand::Events(args) => args.run(program).await,
                 BenchCommand::SignIn(args) => args.run(program).await,
                 BenchCommand::Smpp(args) => args.run(program).await,
                 BenchCommand::Topics(args) => args.run(program).await,

@@ -6,6 +6,7 @@
 //!
 //! - [`alert`]: one alert to many.
 //! - [`http`]: submission alone.
+//! - [`events`]: streams of browsers, and what they cost.
 //! - [`sign_in`]: people who sign in, and what that does to others.
 //! - [`smpp`]: client, server and gateway, and many carriers.
 //! - [`diameter`]: credit control, beside a bare server that keeps nothing.
@@ -17,6 +18,7 @@ mod alert;
 mod command;
 mod deployment;
 mod diameter;
+mod events;
 mod http;
 mod measured;
 mod published;

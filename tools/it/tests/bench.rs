@@ -117,7 +117,7 @@ fn help_and_wrong_usage_are_the_bench_s_own() {
     };
     let (code, help) = said(&["--help"]);
     assert_eq!(code, Some(0), "{help}");
-    for scenario in ["alert", "http", "sign-in", "smpp", "topics", "diameter", "udp"] {
+    for scenario in ["alert", "http", "sign-in", "events", "smpp", "topics", "diameter", "udp"] {
         assert!(help.contains(&format!("\n  {scenario} ")), "{scenario}:\n{help}");
         let (code, help) = said(&[scenario, "--help"]);
         assert_eq!(code, Some(0), "{help}");

@@ -21,6 +21,7 @@ mod disk_full;
 mod drafts;
 mod drills;
 mod edge;
+mod event_stream;
 mod evidence;
 mod file;
 mod fixtures;

@@ -1,5 +1,5 @@
-//! Places of what takes long, such as uploads: a limit over all, and one for each account, so that no account
-//! keeps the others out.
+//! Places of what takes long, such as uploads: a limit over all, and one for each account or address, so that
+//! none keeps the others out.
 
 use crate::http::problem::{HttpProblem, HttpResult};
 use std::collections::HashMap;
@@ -9,13 +9,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) struct AccountPlaces {
     /// What takes one, for people.
     what: &'static str,
+    /// Of whom each has a limit.
+    each: &'static str,
     max: usize,
     taken: Mutex<HashMap<String, usize>>,
 }
 
 impl AccountPlaces {
     pub(crate) fn new(what: &'static str, max: usize) -> Arc<AccountPlaces> {
-        Arc::new(AccountPlaces { what, max, taken: Mutex::default() })
+        AccountPlaces::by("account", what, max)
+    }
+
+    /// The same by another key than the account.
+    pub(crate) fn by(each: &'static str, what: &'static str, max: usize) -> Arc<AccountPlaces> {
+        Arc::new(AccountPlaces { what, each, max, taken: Mutex::default() })
     }
 
     /// Places that one account may have: three of four.
@@ -31,7 +38,7 @@ impl AccountPlaces {
         }
         let own = taken.entry(account.to_owned()).or_default();
         if *own >= self.of_account_max() {
-            let what = format!("{} of one account", self.what);
+            let what = format!("{} of one {}", self.what, self.each);
             return Err(HttpProblem::busy(&what, self.of_account_max()));
         }
         *own += 1;

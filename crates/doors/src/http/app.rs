@@ -8,6 +8,7 @@ use crate::http::auth::AuthState;
 use crate::http::cap::CapState;
 use crate::http::carriers::TestLimits;
 use crate::http::directories::DirectoryState;
+use crate::http::event_stream::EventBoards;
 use crate::http::operations::OperationsState;
 use crate::http::previews::frames::PreviewFrames;
 use crate::http::problem::HttpResult;
@@ -110,6 +111,7 @@ impl App {
             cap: CapState { senders: deps.policies.cap_senders, public_url: config.public_url.clone() },
             alerts: AlertState {
                 event_streams: EventStreams::new(stopping.clone()),
+                event_boards: EventBoards::default(),
                 outbound: deps.policies.outbound,
                 approvals_wake: Arc::default(),
                 audiences,

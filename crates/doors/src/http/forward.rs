@@ -177,6 +177,7 @@ fn is_the_leaders(request: &Request) -> bool {
         "/api/v1/stops/{id}" | "/api/v1/help-cases/{id}" => true,
         // Pages of previews are in the memory of the process that made them.
         "/api/v1/alerts:preview" | "/api/v1/previews/{id}" => true,
+        "/api/v1/events" => true,
         path => path.starts_with("/api/v1/alerts/{id}"),
     }
 }

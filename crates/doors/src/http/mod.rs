@@ -5,7 +5,8 @@
 //! [`session`], [`oidc`], [`approvals`], [`cap`], [`attachments`], [`drafts`], [`templates`], [`areas`],
 //! [`schedules`], [`audit`], [`operations`], [`pages`], [`openapi`], [`imports`], [`directories`], [`scim`],
 //! [`help_cases`], [`profiles`], [`audience`], [`previews`], [`evidence`](mod@evidence), [`carriers`] (the
-//! operators' routes), [`messages`], [`clients`], [`system`].
+//! operators' routes), [`messages`], [`clients`], [`system`],
+//! [`event_stream`].
 //!
 //! Every request passes the [`server`], the [`router`], the guard
 //! ([`auth`], by the table in [`routes`]) and the [`forward`]ing to the leader; it is read by [`request`],
@@ -30,6 +31,7 @@ mod carriers;
 mod clients;
 mod directories;
 mod drafts;
+mod event_stream;
 mod evidence;
 mod forward;
 mod group_requests;

@@ -8,9 +8,9 @@ use crate::http::request::rest_of_body::read_away;
 use crate::http::routes::ROWS;
 use crate::http::{
     accounts, alerts, answer_page, approvals, areas, attachments, audience, audit, auth, callbacks, cap,
-    carriers, clients, directories, drafts, evidence, forward, group_requests, groups, help_cases, imports,
-    messages, oidc, openapi, operations, pages, person_page, previews, profiles, recipients, schedules, scim,
-    session, stops, system, templates, tokens, users,
+    carriers, clients, directories, drafts, event_stream, evidence, forward, group_requests, groups,
+    help_cases, imports, messages, oidc, openapi, operations, pages, person_page, previews, profiles,
+    recipients, schedules, scim, session, stops, system, templates, tokens, users,
 };
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
@@ -23,6 +23,7 @@ use tokio::time::Instant;
 pub(crate) fn router(app: App) -> Router {
     let router = Router::new()
         .merge(alerts::routes())
+        .merge(event_stream::routes())
         .merge(approvals::routes())
         .merge(answer_page::routes())
         .merge(evidence::routes())

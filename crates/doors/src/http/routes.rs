@@ -103,6 +103,11 @@ impl Operation {
         Operation { is_dangerous: true, ..self }
     }
 
+    /// Whether a browser's `EventSource` asks for it, which sends no headers of a page.
+    pub(crate) fn is_event_stream(&self) -> bool {
+        self.gives == EVENT_STREAM
+    }
+
     /// Whether it concerns alerts, so that a session names its space. A test is one, to a single device.
     pub(crate) fn concerns_alerts(&self) -> bool {
         if self.method == "POST" && self.path.ends_with(":test") {
@@ -113,6 +118,8 @@ impl Operation {
     }
 }
 
+/// Server-sent events, which go on until the client has enough.
+pub(crate) const EVENT_STREAM: Gives = Gives::Media(&["text/event-stream"]);
 const HTML: &[&str] = &["text/html"];
 const FORM: &[&str] = &["application/x-www-form-urlencoded"];
 const CALLBACK: &[&str] = &["application/json", "application/x-www-form-urlencoded"];
@@ -245,7 +252,8 @@ pub(crate) const ROWS: &[Operation] = &[
     make(("POST", "/api/v1/alerts/{id}/follow-ups"), RequiredRole::Submit, "send a follow-up to some of its people, or the all-clear to who got it", &[], Takes::Json("FollowUpRequest"), 202, Gives::Json("Submitted")).keyed(),
     make(("POST", "/api/v1/alerts/{id}:extend"), RequiredRole::Change, "let it end later; never earlier", &[], Takes::Json("ExtendRequest"), 200, Gives::Json("AlertSummary")).refuses(&[409]),
     make(("GET", "/api/v1/alerts/{id}/report"), RequiredRole::SeeOwn, "its report; as CSV its deliveries", &[], Takes::Nothing, 200, Gives::JsonOr("Report", &["text/csv", "application/xml"])),
-    make(("GET", "/api/v1/alerts/{id}/events"), RequiredRole::SeeOwn, "server-sent events: progress, answer, done", &[], Takes::Nothing, 200, Gives::Media(&["text/event-stream"])),
+    make(("GET", "/api/v1/alerts/{id}/events"), RequiredRole::SeeOwn, "server-sent events: progress, answer, done", &["answers", "space"], Takes::Nothing, 200, EVENT_STREAM),
+    make(("GET", "/api/v1/events"), RequiredRole::See, "the one stream of a browser, as server-sent events: hello with the whole state, then alert, alerts, route, approval, notice", &["alerts", "space"], Takes::Nothing, 200, EVENT_STREAM).refuses(&[404]),
     make(("GET", "/api/v1/alerts/{id}/cap"), RequiredRole::SeeOwn, "the alert as CAP 1.2", &[], Takes::Nothing, 200, Gives::Media(&["application/cap+xml"])).refuses(&[409]),
     make(("POST", "/api/v1/alerts/{id}:cancel"), RequiredRole::Change, "stop for good", &[], Takes::Nothing, 200, Gives::Json("AlertSummary")).also(&[(202, Gives::Json("AlertSummary"))]).refuses(&[409]),
     make(("POST", "/api/v1/alerts/{id}:pause"), RequiredRole::Change, "stop for now", &[], Takes::Nothing, 200, Gives::Json("AlertSummary")).also(&[(202, Gives::Json("AlertSummary"))]).refuses(&[409]),

@@ -1,5 +1,6 @@
 //! Commands of the engine's actor.
 
+use super::alert_feeds::AlertFeed;
 use super::forecasting::ForecastingCommand;
 use super::message_query::MessageLook;
 use super::people::PeopleQuestion;
@@ -51,6 +52,8 @@ pub enum ActorCommand {
     Decide { no: AlertNo, decision: Box<ApprovalDecision>, reply: Reply<Alert> },
     /// Follow it.
     Watch { no: AlertNo, reply: oneshot::Sender<Option<broadcast::Receiver<Event>>> },
+    /// Follow all alerts and routes of an account.
+    Follow { account: String, reply: oneshot::Sender<AlertFeed> },
     /// An observer came.
     Observe { no: AlertNo, observer: u64, request: CallbackRequest },
     /// An observer went.

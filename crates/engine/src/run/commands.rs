@@ -1,6 +1,7 @@
 //! EngineActor carries out commands: of doors, of other processes, and of solves that have ended.
 
 use super::actor::EngineActor;
+use super::alert_feeds::AlertFeed;
 use super::approvals::WaitingStep;
 use super::command::{ActorCommand, Health, Look, Reply, RouteQuestion, Solved};
 use super::event_publisher::report;
@@ -47,6 +48,7 @@ impl EngineActor {
                 let watch = self.alerts.running.contains(&no) || self.solving.holds(no);
                 let _ = reply.send(watch.then(|| self.publisher.watch(no)));
             }
+            ActorCommand::Follow { account, reply } => _ = reply.send(follow(self, account)),
             ActorCommand::Observe { no, observer, request } => {
                 self.publisher.observe(no, observer, request, self.context.now());
             }
@@ -257,6 +259,12 @@ fn health(actor: &EngineActor) -> Health {
         carrier_ids: actor.outcomes.carrier_ids.len(),
         unmatched_receipts: actor.outcomes.carrier_ids.unmatched,
     }
+}
+
+/// The feed of somebody who follows an account.
+fn follow(actor: &mut EngineActor, account: String) -> AlertFeed {
+    let (now, feeds) = (actor.context.now(), &mut actor.publisher.feeds);
+    feeds.follow(account, &actor.alerts, &actor.dispatcher, now)
 }
 
 /// An alert in memory, with its report.

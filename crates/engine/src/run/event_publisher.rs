@@ -1,7 +1,8 @@
-//! EventPublisher publishes reports of alerts to live views and observers' callbacks. It owns both, and the
-//! alerts of theirs that changed.
+//! EventPublisher publishes reports of alerts to live views, feeds and observers' callbacks. It owns them, and
+//! the alerts of theirs that changed.
 
 use super::actor::bus_error;
+use super::alert_feeds::AlertFeeds;
 use super::alerts::Alerts;
 use super::context::Context;
 use super::dispatcher::Dispatcher;
@@ -10,6 +11,7 @@ use crate::report;
 use records::{Alert, AlertNo, CallbackEvent, CallbackRequest, EndpointNo, Notice, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::broadcast;
 
 /// Live views get an event at most so often, in microseconds.
@@ -21,6 +23,8 @@ const NOTICE_TRIED_S: i64 = 24 * 3600;
 
 /// See the module.
 pub struct EventPublisher {
+    /// Those who follow all alerts of an account.
+    pub feeds: AlertFeeds,
     notices: Arc<dyn bus::Topic>,
     watchers: FxHashMap<AlertNo, LiveView>,
     observers: FxHashMap<AlertNo, Vec<Observer>>,
@@ -43,6 +47,7 @@ struct Observer {
 impl EventPublisher {
     pub fn new(parts: &Parts) -> Result<EventPublisher, EngineError> {
         Ok(EventPublisher {
+            feeds: AlertFeeds::default(),
             notices: parts.bus.topic(records::NOTICES).map_err(bus_error)?,
             watchers: FxHashMap::default(),
             observers: FxHashMap::default(),
@@ -54,6 +59,7 @@ impl EventPublisher {
 
     /// Something of an alert changed.
     pub fn note_change(&mut self, no: AlertNo) {
+        self.feeds.note_change(no);
         if self.watchers.contains_key(&no) || self.observers.contains_key(&no) {
             self.changed.insert(no);
         }
@@ -61,6 +67,7 @@ impl EventPublisher {
 
     /// An alert became final.
     pub fn note_end(&mut self, no: AlertNo) {
+        self.feeds.note_change(no);
         if self.watchers.contains_key(&no) || self.observers.contains_key(&no) {
             self.ended.push(no);
         }
@@ -68,6 +75,7 @@ impl EventPublisher {
 
     /// An alert left memory.
     pub fn forget(&mut self, no: AlertNo) {
+        self.feeds.forget(no);
         self.watchers.remove(&no);
         self.observers.remove(&no);
     }
@@ -116,6 +124,7 @@ impl EventPublisher {
         now: Timestamp,
     ) {
         self.publish_to_views(alerts, dispatcher, now);
+        self.feeds.publish_due(alerts, dispatcher, now, Instant::now());
         self.publish_to_observers(alerts, dispatcher, context, now);
         for no in std::mem::take(&mut self.ended) {
             let Some(report) = report(no, alerts, dispatcher, now) else { continue };

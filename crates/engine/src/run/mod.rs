@@ -1,6 +1,7 @@
 //! The shell of the engine: the handle that others hold, and the engine's actor behind it.
 
 mod actor;
+mod alert_feeds;
 mod alerts;
 mod approvals;
 mod audience_source;
@@ -58,6 +59,7 @@ pub(crate) use audience_source::{AudienceOf, SolveInputs, group_of};
 pub(crate) use told_before::ToldBefore;
 
 pub use actor::{EngineActor, Lags, StopReason, bus_error, store_error};
+pub use alert_feeds::{AlertChange, AlertFeed, FeedItems, RouteStanding};
 pub use callbacks::Callbacks;
 pub use command::{ActorCommand, DeliveryPage, Health, Question, Reply, Solved};
 pub use forecasts::{Forecasts, ReplayRequest};

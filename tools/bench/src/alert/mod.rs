@@ -106,6 +106,7 @@ impl AlertOptions {
             fsync: self.fsync.clone(),
             sessions: self.sessions,
             window: self.window,
+            rate: 0.0,
         }
     }
 
@@ -270,7 +271,11 @@ fn body(options: &AlertOptions) -> Value {
 
 /// Streams the people to the server as they are made, each with the webhook that they have, if they have one.
 /// Returns how long it took, seconds.
-async fn import(options: &AlertOptions, api: &Api, webhook_base: Option<String>) -> Result<f64, String> {
+pub(crate) async fn import(
+    options: &AlertOptions,
+    api: &Api,
+    webhook_base: Option<String>,
+) -> Result<f64, String> {
     let begin = Instant::now();
     let (sender, receiver) = mpsc::channel::<Result<Vec<u8>, std::io::Error>>(4);
     let (town, personal) =

@@ -71,6 +71,7 @@ pub(crate) async fn run(
             fsync: fsync.to_owned(),
             sessions: SESSIONS,
             window: 0,
+            rate: 0.0,
         };
         let deployment = ServerWithCarriers::open(&plan).await?;
         let fdatasync_us =

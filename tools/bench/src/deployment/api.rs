@@ -32,6 +32,11 @@ impl Api {
         })
     }
 
+    /// Its token.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
     /// Whether the server takes alerts.
     pub(crate) async fn is_ready(&self) -> bool {
         let reply = self.client.get(format!("{}/readyz", self.base)).send().await;

@@ -34,6 +34,8 @@ pub(crate) struct Plan {
     pub(crate) sessions: u32,
     /// Window of each session.
     pub(crate) window: u32,
+    /// Messages a second of the routes of short messages and mail; 0 is unlimited.
+    pub(crate) rate: f64,
 }
 
 /// A running server with its carriers, all in one folder that goes when it does.
@@ -156,7 +158,7 @@ fn config(plan: &Plan, carriers: &[(ChannelNumber, Carrier)], door: &str) -> Str
 }
 
 fn route(plan: &Plan, channel: ChannelNumber, address: &str) -> String {
-    let Plan { sessions, window, .. } = plan;
+    let Plan { sessions, window, rate, .. } = plan;
     let name = channels::name(channel);
     let more = match channel {
         channels::SMS => format!(
@@ -189,7 +191,7 @@ fn route(plan: &Plan, channel: ChannelNumber, address: &str) -> String {
         _ => format!("window = {}\n", (sessions * window).min(1_000)),
     };
     format!(
-        "[[route]]\nname = \"to-{name}\"\nchannel = \"{name}\"\nmode = \"live\"\nrate = 0.0\n\
+        "[[route]]\nname = \"to-{name}\"\nchannel = \"{name}\"\nmode = \"live\"\nrate = {rate:?}\n\
          address = \"{address}\"\n{more}"
     )
 }

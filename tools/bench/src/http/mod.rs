@@ -94,6 +94,7 @@ async fn open(options: &HttpOptions) -> Result<ServerWithCarriers, String> {
         fsync: options.fsync.clone(),
         sessions: 2,
         window: 500,
+        rate: 0.0,
     })
     .await
 }

@@ -1,5 +1,5 @@
 //! An alert as it happens: server-sent events `progress`, `answer`, `done`. A listener that comes again with
-//! `Last-Event-ID` gets the answers that it missed.
+//! `Last-Event-ID` gets the answers that it missed; one with `answers=0` gets none.
 
 use crate::http::account_places::{AccountPlace, AccountPlaces};
 use crate::http::alerts::event_position::EventPosition;
@@ -7,10 +7,10 @@ use crate::http::alerts::{alert_id, check_own};
 use crate::http::app::App;
 use crate::http::auth::Caller;
 use crate::http::problem::HttpResult;
-use crate::http::request::query::Captured;
+use crate::http::request::query::{Captured, Query};
 use crate::http::request::time_text::rfc3339;
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderName, Uri};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use engine::Report;
@@ -32,29 +32,48 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Answers taken in one go; a slow reader finds the others in the deliveries.
 const ANSWERS_MAX: usize = 256;
 
+/// Proxies that would gather an answer before they pass it on are asked not to (nginx).
+pub(crate) const NO_BUFFERING: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffering"), "no");
+
 /// Places of live event streams, and the signal that ends them all.
 pub(crate) struct EventStreams {
     places: Arc<AccountPlaces>,
+    /// The same by the network of the client.
+    networks: Arc<AccountPlaces>,
     /// True once the server is stopping.
     stopping: watch::Receiver<bool>,
 }
 
 impl EventStreams {
     pub(crate) fn new(stopping: watch::Receiver<bool>) -> EventStreams {
-        EventStreams { places: AccountPlaces::new("event streams", STREAMS_MAX), stopping }
+        let places = AccountPlaces::new("event streams", STREAMS_MAX);
+        let networks = AccountPlaces::by("network", "event streams", STREAMS_MAX);
+        EventStreams { places, networks, stopping }
     }
 
-    fn place(&self, caller: &Caller) -> HttpResult<AccountPlace> {
-        self.places.take(caller.account())
+    pub(crate) fn place(&self, caller: &Caller) -> HttpResult<StreamPlace> {
+        let of_account = self.places.take(caller.account())?;
+        let network = caller.from.map(|from| net::network_of(from).to_string());
+        let of_network = network.map(|network| self.networks.take(&network)).transpose()?;
+        Ok(StreamPlace { _of_account: of_account, _of_network: of_network })
     }
+}
+
+/// A live event stream's place, of its account and its client's network.
+pub(crate) struct StreamPlace {
+    _of_account: AccountPlace,
+    _of_network: Option<AccountPlace>,
 }
 
 pub(crate) async fn events(
     State(app): State<App>,
     caller: Caller,
     Captured(id): Captured,
+    uri: Uri,
     headers: HeaderMap,
 ) -> HttpResult<Response> {
+    let query = Query::read(&uri, &["answers", "space"])?;
+    let has_answers = query.word("answers", &[("1", true), ("0", false)])?;
     let id = alert_id(&id)?;
     check_own(&app, &caller, id).await?;
     let place = app.alerts.event_streams.place(&caller)?;
@@ -64,11 +83,15 @@ pub(crate) async fn events(
     let last = headers.get("Last-Event-ID").and_then(|id| id.to_str().ok()).and_then(EventPosition::parse);
     let is_resumed = last.is_some();
     let position = last.unwrap_or_else(|| EventPosition::at(app.now()));
-    let answers = app.engine.answers_since(caller.account(), id, position.since()).await?;
     let stopping = app.alerts.event_streams.stopping.clone();
     let mut follower = EventFollower::new(report, receiver, stopping, place, position);
-    follower.catch_up(answers, is_resumed);
-    Ok(Sse::new(follow(follower)).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response())
+    follower.has_answers = has_answers;
+    if has_answers {
+        let answers = app.engine.answers_since(caller.account(), id, follower.position.since()).await?;
+        follower.catch_up(answers, is_resumed);
+    }
+    let events = Sse::new(follow(follower)).keep_alive(KeepAlive::new().interval(HEARTBEAT));
+    Ok(([NO_BUFFERING], events).into_response())
 }
 
 struct EventFollower {
@@ -79,9 +102,11 @@ struct EventFollower {
     replayed: Vec<(EndpointNo, Timestamp)>,
     /// What of the answers was seen, once what waits is.
     position: EventPosition,
+    /// Answers are told.
+    has_answers: bool,
     receiver: Option<Receiver<engine::Event>>,
     stopping: watch::Receiver<bool>,
-    _place: AccountPlace,
+    _place: StreamPlace,
 }
 
 impl EventFollower {
@@ -89,7 +114,7 @@ impl EventFollower {
         report: Arc<Report>,
         receiver: Option<Receiver<engine::Event>>,
         stopping: watch::Receiver<bool>,
-        place: AccountPlace,
+        place: StreamPlace,
         position: EventPosition,
     ) -> EventFollower {
         // There is nothing to follow once it is over.
@@ -99,6 +124,7 @@ impl EventFollower {
             replayed: Vec::new(),
             first: Some((if over { "done" } else { "progress" }, report)),
             position,
+            has_answers: true,
             receiver: receiver.filter(|_| !over),
             stopping,
             _place: place,
@@ -179,6 +205,7 @@ impl EventFollower {
     ) {
         match event {
             engine::Event::Progress(report) => *newest = Some(report),
+            engine::Event::Answer { .. } if !self.has_answers => {}
             // One that came while the listener was let in was told already.
             engine::Event::Answer { endpoint, answer } if self.replayed.contains(&(endpoint, answer.at)) => {}
             engine::Event::Answer { endpoint, answer } => self.tell(endpoint, &answer),
@@ -241,11 +268,33 @@ mod tests {
         engine::Event::Answer { endpoint: EndpointNo(1), answer }
     }
 
+    fn place() -> StreamPlace {
+        let of_account = AccountPlaces::new("event streams", 4).take("a").ok().unwrap();
+        StreamPlace { _of_account: of_account, _of_network: None }
+    }
+
+    #[tokio::test]
+    async fn who_wants_no_answers_gets_the_reports_alone() {
+        let (events, receiver) = broadcast::channel(16);
+        let (_stop, stopping) = watch::channel(false);
+        let position = EventPosition::at(Timestamp(0));
+        let mut follower = EventFollower::new(report(0), Some(receiver), stopping, place(), position);
+        follower.has_answers = false;
+        events.send(answer("yes")).unwrap();
+        events.send(engine::Event::Progress(report(7))).unwrap();
+        events.send(engine::Event::Done(report(8))).unwrap();
+        for says in ["\\\"accepted\\\":0", "\\\"accepted\\\":8"] {
+            let event = format!("{:?}", follower.next().await.unwrap());
+            assert!(event.contains(says), "{event} does not say {says}");
+        }
+        assert!(follower.next().await.is_none());
+    }
+
     #[tokio::test]
     async fn a_slow_reader_gets_the_newest_progress_and_every_answer_that_is_left() {
         let (events, receiver) = broadcast::channel(16);
         let (_stop, stopping) = watch::channel(false);
-        let place = AccountPlaces::new("event streams", 4).take("a").ok().unwrap();
+        let place = place();
         let position = EventPosition::at(Timestamp(0));
         let mut follower = EventFollower::new(report(0), Some(receiver), stopping, place, position);
         assert!(follower.next().await.is_some(), "the report of now comes first");
@@ -263,11 +312,12 @@ mod tests {
         assert!(event.contains("done"), "{event}");
         assert!(follower.next().await.is_none());
     }
+
     #[tokio::test]
     async fn who_comes_again_gets_each_answer_that_was_missed_once_and_before_the_report() {
         let (events, receiver) = broadcast::channel(16);
         let (_stop, stopping) = watch::channel(false);
-        let place = AccountPlaces::new("event streams", 4).take("a").ok().unwrap();
+        let place = place();
         let mut position = EventPosition::at(Timestamp(0));
         position.note(EndpointNo(1), Timestamp(5));
         let last = EventPosition::parse(&position.id()).unwrap();

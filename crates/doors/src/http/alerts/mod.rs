@@ -28,6 +28,7 @@ use crate::http::app::App;
 use crate::http::approvals::{self, deciders};
 use crate::http::attachments;
 use crate::http::auth::Caller;
+use crate::http::event_stream::EventBoards;
 use crate::http::previews::frames::PreviewFrames;
 use crate::http::problem::{Fields, HttpProblem, HttpResult, ProblemKind};
 use crate::http::profiles::{self, AlertDefaults};
@@ -80,6 +81,8 @@ pub(crate) const STEER: [(&str, Steer); 4] = [
 /// What handlers of alerts share.
 pub(crate) struct AlertState {
     pub event_streams: EventStreams,
+    /// What the streams of browsers show.
+    pub event_boards: EventBoards,
     /// Judges callbacks.
     pub outbound: Arc<ArcSwap<OutboundPolicy>>,
     /// Somebody has to be told of an approval at once.

@@ -30,8 +30,25 @@ use axum::{Json, Router};
 use records::AlertNo;
 use serde_json::{Value, json};
 
+/// Alerts that wait which are looked through for one person.
+const WAITING_MAX: usize = 100;
+
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/api/v1/approvals", get(list)).route("/api/v1/reviews", get(reviews::list))
+}
+
+/// Alerts that this caller could approve now, the oldest first.
+pub(crate) async fn waiting_for(app: &App, caller: &Caller) -> HttpResult<Vec<Value>> {
+    let Some(user) = caller.user.as_deref() else { return Ok(Vec::new()) };
+    let account = Some(caller.account());
+    let alerts = app.store.alerts_awaiting_approval(account, AlertNo(0), WAITING_MAX).await?;
+    let mut waiting = Vec::new();
+    for alert in &alerts {
+        if deciders::may_approve(user, alert) && scope::reaches(app, &user.scope, alert).await? {
+            waiting.push(view::waiting(alert, Some(user), app.now()));
+        }
+    }
+    Ok(waiting)
 }
 
 /// Alerts that wait, the oldest first; to a user those of their scope and space alone.

@@ -207,6 +207,9 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     if row.need == RequiredRole::Nothing {
         return next.run(request).await;
     }
+    if let Err(problem) = user_session::name_space_by_query(row, &mut request) {
+        return problem.into_response();
+    }
     let headers = request.headers().clone();
     let origin = RequestOrigin::of(request.extensions());
     match admit(&app, &headers, (row, &origin)).await {

@@ -10,6 +10,7 @@ use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::routes::Operation;
 use crate::http::users::record::{self, StoredUser};
 use crate::live_tokens::session_key;
+use axum::extract::Request;
 use axum::http::header::{CONTENT_TYPE, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderValue};
 use records::{Mode, Timestamp};
@@ -306,6 +307,26 @@ pub(crate) fn named_space(headers: &HeaderMap) -> HttpResult<Option<Mode>> {
     }
 }
 
+/// The space that the query of an event stream names stands for the header, which `EventSource` cannot send.
+pub(crate) fn name_space_by_query(row: &Operation, request: &mut Request) -> HttpResult<()> {
+    let query = request.uri().query().unwrap_or_default();
+    let named = query.split('&').find_map(|pair| pair.strip_prefix("space="));
+    let Some(named) = named.filter(|_| row.is_event_stream()) else { return Ok(()) };
+    let refused = |reason| Err(HttpProblem::field(ProblemKind::BadQuery, "space", reason));
+    let named = match named {
+        "live" => HeaderValue::from_static("live"),
+        "drill" => HeaderValue::from_static("drill"),
+        _ => return refused("is neither live nor drill"),
+    };
+    match request.headers().get(SPACE) {
+        Some(other) if *other != named => refused("is another one than X-Campanile-Space names"),
+        _ => {
+            request.headers_mut().insert(SPACE, named);
+            Ok(())
+        }
+    }
+}
+
 fn wrong_space(reason: &str) -> HttpProblem {
     HttpProblem::field(ProblemKind::BadHeader, "X-Campanile-Space", reason.to_owned())
 }
@@ -415,6 +436,32 @@ mod tests {
         // Where the browser says more, that counts.
         let more = [("host", "inner"), ("origin", "https://a.example"), ("sec-fetch-site", "same-origin")];
         assert!(check_origin(&headers(&more), "http://localhost:8080").is_ok());
+    }
+
+    #[test]
+    fn the_query_of_an_event_stream_names_the_space_and_no_other_query_does() {
+        let row = |path| routes::row(&Method::GET, path).unwrap();
+        let (events, alerts) = (row("/api/v1/events"), row("/api/v1/alerts"));
+        for (row, query, header, expected) in [
+            (events, "?space=drill", None, Ok(Some("drill"))),
+            (events, "?alerts=running&space=live", Some("live"), Ok(Some("live"))),
+            (events, "", Some("live"), Ok(Some("live"))),
+            (events, "", None, Ok(None)),
+            (events, "?space=drill", Some("live"), Err(400)),
+            (events, "?space=Drill", None, Err(400)),
+            (events, "?space=", None, Err(400)),
+            (alerts, "?space=drill", None, Ok(None)),
+        ] {
+            let mut request = Request::builder().uri(format!("/x{query}"));
+            if let Some(header) = header {
+                request = request.header(SPACE, header);
+            }
+            let mut request = request.body(axum::body::Body::empty()).unwrap();
+            let named = name_space_by_query(row, &mut request);
+            let found = named.map(|()| request.headers().get(SPACE).map(|space| space.to_str().unwrap()));
+            let found = found.map_err(|problem| problem.status().as_u16());
+            assert_eq!(found, expected, "{query} {header:?}");
+        }
     }
 
     #[test]

@@ -246,7 +246,8 @@ fn parameters_of(row: &Operation, types: &Map<String, Value>) -> Vec<Value> {
     if row.concerns_alerts() {
         out.push(parameter("X-Campanile-Space", "header", row, types));
     }
-    if matches!(row.gives, Gives::Media(&["text/event-stream"])) {
+    // Of all alerts together there is no replay.
+    if row.is_event_stream() && row.path.contains("{id}") {
         out.push(parameter("Last-Event-ID", "header", row, types));
     }
     out

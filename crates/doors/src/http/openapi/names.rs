@@ -44,6 +44,7 @@ const OWN: &[(&str, &str, &str)] = &[
     ("POST", "/api/v1/alerts:preview", "preview_alert"),
     ("POST", "/api/v1/audience:people", "list_audience_people"),
     ("GET", "/api/v1/alerts/{id}/events", "follow_alert"),
+    ("GET", "/api/v1/events", "follow_events"),
     ("POST", "/api/v1/cap", "submit_cap"),
     ("POST", "/api/v1/reload", "reload_config"),
     ("GET", "/api/v1/audit", "list_audit"),

@@ -1,10 +1,32 @@
-//! Host header of a request: exactly one, and valid, as RFC 9112 asks of HTTP/1.1 (section 3.2).
+//! Host header of a request: exactly one, and valid, as RFC 9112 asks of HTTP/1.1 (section 3.2). Over HTTP/2
+//! it is made of `:authority` (RFC 9113, section 8.3.1), so that handlers find it in one place.
 
 use axum::http::header::HOST;
-use axum::http::{HeaderMap, Version};
+use axum::http::uri::Uri;
+use axum::http::{HeaderMap, HeaderValue, Request, Version};
 
 /// What a request is told whose Host is not as it must be.
 pub(super) const WRONG_HOST: &str = "a request of HTTP/1.1 has exactly one Host header, with a host and perhaps a port: Host: alerts.example:8080";
+
+/// What a request over HTTP/2 is told that names two hosts.
+pub(super) const TWO_HOSTS: &str = "the Host header names another host than :authority; leave it out";
+
+/// Writes the host and the path of a request over HTTP/2 as HTTP/1.1 has them; false: it names two hosts.
+pub(super) fn name_host<B>(request: &mut Request<B>) -> bool {
+    let Some(authority) = request.uri().authority().cloned() else { return true };
+    let named = request.headers().get_all(HOST).iter();
+    if !named.map(HeaderValue::as_bytes).all(|host| host.eq_ignore_ascii_case(authority.as_str().as_bytes()))
+    {
+        return false;
+    }
+    let Ok(host) = HeaderValue::from_str(authority.as_str()) else { return false };
+    request.headers_mut().insert(HOST, host);
+    // CONNECT alone has no path.
+    if let Some(path) = request.uri().path_and_query().cloned() {
+        *request.uri_mut() = Uri::from(path);
+    }
+    true
+}
 
 /// Whether the Host of a request is as it must be. A request of HTTP/1.0 needs none.
 pub(super) fn has_valid_host(version: Version, headers: &HeaderMap) -> bool {
@@ -88,6 +110,26 @@ mod tests {
         ] {
             assert_eq!(is_host(host.as_bytes()), expected, "{host:?}");
         }
+    }
+
+    #[test]
+    fn over_http_2_the_authority_is_the_host_and_no_other_is_named() {
+        for (host, is_right) in [(None, true), (Some("Alerts.example"), true), (Some("b.example"), false)] {
+            let mut request = Request::builder().version(Version::HTTP_2).uri("https://alerts.example/a?b=c");
+            if let Some(host) = host {
+                request = request.header(HOST, host);
+            }
+            let mut request = request.body(()).unwrap();
+            assert_eq!(name_host(&mut request), is_right, "{host:?}");
+            if is_right {
+                assert_eq!(request.headers()[HOST], "alerts.example");
+                assert_eq!(request.uri(), "/a?b=c");
+                assert!(has_valid_host(request.version(), request.headers()));
+            }
+        }
+        let mut request = Request::builder().version(Version::HTTP_2).uri("/a").body(()).unwrap();
+        assert!(name_host(&mut request));
+        assert!(!has_valid_host(request.version(), request.headers()), "nobody was named");
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! Server of the HTTP door: listens, accepts within the places that there are, serves HTTP/1.1 on each
-//! connection, and stops in order.
+//! connection, or HTTP/2 where a client chooses it under TLS, and stops in order.
 
 mod client_address;
 mod host;
+mod http2;
 mod other_protocol;
 mod watched;
 
 pub(crate) use client_address::ClientAddress;
 pub(crate) use host::is_host;
+#[cfg(test)]
+pub(crate) use http2::STREAMS_MAX as HTTP2_STREAMS_MAX;
 
 use crate::activity::{Activity, ClientTimes};
 use crate::http::app::App;
@@ -48,6 +51,8 @@ const GRACE: Duration = Duration::from_secs(10);
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 /// Octets of a connection's read buffer, and so of a request's head.
 const HEAD_OCTETS_MAX: usize = 64 << 10;
+/// HTTP/1.1, as the TLS handshake names it (RFC 7301, section 6).
+const HTTP_1_1: &[u8] = b"http/1.1";
 /// Interval at which histograms are folded, scraped or not.
 const METRICS_UPKEEP: Duration = Duration::from_secs(5);
 
@@ -134,7 +139,7 @@ pub async fn serve(config: HttpConfig, deps: Deps) -> Result<HttpRunning, ServeE
     let shared = app.clone();
     let door = HttpDoorState {
         paths: RequestPaths::new(app, Arc::new(sendsms)),
-        tls: config.tls.clone().map(TlsAcceptor::from),
+        tls: config.tls.as_deref().map(offering_http2).map(TlsAcceptor::from),
         places: Places::new(
             config.limits.connections_max,
             config.limits.connections_per_address_max,
@@ -253,7 +258,11 @@ impl HttpDoorState {
                             return other_protocol::refuse_plain(stream).await;
                         }
                         let handshake = tokio::time::timeout(HANDSHAKE_MAX, tls.accept(stream)).await;
-                        connection.serve_http(handshake.map_err(io::Error::from)??).await
+                        let stream = handshake.map_err(io::Error::from)??;
+                        match stream.get_ref().1.alpn_protocol() {
+                            Some(http2::ALPN) => connection.serve_http2(stream).await,
+                            _ => connection.serve_http(stream).await,
+                        }
                     }
                 }
             };
@@ -266,6 +275,13 @@ impl HttpDoorState {
             }
         }
     }
+}
+
+/// The same TLS for clients of HTTP/2 and of HTTP/1.1; one that names neither is served HTTP/1.1.
+fn offering_http2(tls: &rustls::ServerConfig) -> Arc<rustls::ServerConfig> {
+    let mut tls = tls.clone();
+    tls.alpn_protocols = vec![http2::ALPN.to_vec(), HTTP_1_1.to_vec()];
+    Arc::new(tls)
 }
 
 async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
@@ -321,6 +337,7 @@ impl RequestPaths {
 }
 
 /// One connection, and whoever is at its other end.
+#[derive(Clone)]
 struct Connection {
     /// The client, as the connection or the balancer's header names it.
     client: SocketAddr,
@@ -406,7 +423,7 @@ fn set_nodelay(stream: &TcpStream, peer: SocketAddr) {
 }
 
 /// Resolves when the server stops.
-async fn stopped(stopping: &mut watch::Receiver<bool>) {
+pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
     let _ = stopping.wait_for(|stop| *stop).await;
 }
 

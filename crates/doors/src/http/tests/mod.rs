@@ -4,6 +4,7 @@ mod bad_input;
 mod bounds;
 pub(crate) mod browser;
 mod connections;
+mod http2;
 mod tls;
 mod walls;
 mod web;

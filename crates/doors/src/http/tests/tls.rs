@@ -1,20 +1,27 @@
 use super::*;
-use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-#[tokio::test]
-async fn the_door_speaks_tls_and_its_cookies_are_for_tls_alone() {
+/// TLS of a server named localhost, and its certificate.
+pub(super) fn identity() -> (Arc<rustls::ServerConfig>, CertificateDer<'static>) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let certificate = made.cert.der().clone();
     let tls = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)
+        .with_single_cert(vec![certificate.clone()], key)
         .unwrap();
-    let server = TestServer::behind(HttpLimits::default(), None, Some(Arc::new(tls)), None).await;
-    let certificate = reqwest::Certificate::from_pem(made.cert.pem().as_bytes()).unwrap();
+    (Arc::new(tls), certificate)
+}
+
+#[tokio::test]
+async fn the_door_speaks_tls_and_its_cookies_are_for_tls_alone() {
+    let (tls, certificate) = identity();
+    let server = TestServer::behind(HttpLimits::default(), None, Some(tls), None).await;
+    let certificate = reqwest::Certificate::from_der(&certificate).unwrap();
     let client = Client::builder().tls_certs_only([certificate]).build().unwrap();
     let front =
         client.get(format!("https://localhost:{}/", server.door.address().port())).send().await.unwrap();

@@ -16,7 +16,9 @@ async fn the_table_the_router_and_the_description_list_the_same() {
     let table: BTreeSet<_> =
         routes::ROWS.iter().map(|row| (row.method.to_owned(), row.path.to_owned())).collect();
     assert_eq!(described, table);
-    for row in routes::ROWS.iter().filter(|row| !row.path.ends_with("/reload")) {
+    // A reload has its own tests, and the stream of all alerts has no end.
+    let is_tried = |row: &&routes::Operation| !row.path.ends_with("/reload") && row.path != "/api/v1/events";
+    for row in routes::ROWS.iter().filter(is_tried) {
         let path = row.path.replace("{id}", "x").replace("{token}", "x").replace("{observer}", "x");
         let method = Method::from_bytes(row.method.as_bytes()).unwrap();
         let (status, said) = said(server.call(method, &path)).await;
