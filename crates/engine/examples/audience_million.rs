@@ -110,7 +110,7 @@ fn someone(n: u64) -> Recipient {
     Recipient {
         id: format!("p{n:08}"),
         name: format!("Person Number {n}"),
-        language: Some(if n % 3 == 0 { "en" } else { "sv" }.to_owned()),
+        language: Some(if n.is_multiple_of(3) { "en" } else { "sv" }.to_owned()),
         groups: vec![format!("ward-{}", mixed % 1_000)],
         devices: vec![
             Device::new(channels::SMS, format!("+4670{n:07}")),

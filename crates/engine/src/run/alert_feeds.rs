@@ -51,6 +51,8 @@ pub struct RouteStanding {
     pub accounts: Vec<String>,
     /// What its gateway published last; nothing: it has not yet.
     pub health: Option<RouteHealth>,
+    /// Somebody stopped its use.
+    pub is_held: bool,
     /// Units on the bus that its gateway has not handed over, by lane.
     pub waiting: [u64; Lane::ALL.len()],
 }
@@ -261,7 +263,8 @@ fn standings(dispatcher: &Dispatcher) -> BTreeMap<String, RouteStanding> {
     let all = table.classifier.routes().iter().zip(&table.list);
     all.map(|(route, entry)| {
         let waiting = std::array::from_fn(|lane| entry.lanes[lane].under_way);
-        (route.name.clone(), standing(route, entry.health.clone(), waiting))
+        let standing = standing(route, entry.health.clone(), waiting);
+        (route.name.clone(), RouteStanding { is_held: entry.hold.is_some(), ..standing })
     })
     .collect()
 }
@@ -275,6 +278,7 @@ fn standing(route: &Route, health: Option<RouteHealth>, waiting: [u64; Lane::ALL
         simulated: route.simulated,
         accounts: route.accounts.clone(),
         health,
+        is_held: false,
         waiting,
     }
 }
@@ -298,6 +302,7 @@ mod tests {
             simulated: false,
             accounts: Vec::new(),
             health: Some(health),
+            is_held: false,
             waiting: [0; 3],
         };
         Some(Arc::new(route))

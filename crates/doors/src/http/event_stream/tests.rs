@@ -64,7 +64,7 @@ impl Follower {
     }
 
     /// The next event of this name about an alert.
-    async fn of(&mut self, wanted: &str, alert: &str) -> Value {
+    async fn about(&mut self, wanted: &str, alert: &str) -> Value {
         loop {
             let (data, _) = self.until(wanted).await;
             if data["id"] == alert {
@@ -103,14 +103,14 @@ async fn the_whole_state_comes_first_and_then_what_changes() {
     }
 
     let second = server.submit(json!({"text": "Second", "audience": ["all"]})).await;
-    let came = stream.of("alerts", &second).await;
+    let came = stream.about("alerts", &second).await;
     assert_eq!(came["state"], "running");
     assert_eq!((&came["headline"], &came["mode"]), (&json!("Second"), &json!("live")));
-    let report = stream.of("alert", &second).await;
+    let report = stream.about("alert", &second).await;
     assert_eq!((&report["state"], &report["counts"]["endpoints"]), (&json!("running"), &json!(3)));
     assert_eq!(server.post(&format!("/api/v1/alerts/{first}:cancel"), json!({})).await.0, 200);
-    assert_eq!(stream.of("alerts", &first).await["state"], "cancelled");
-    assert_eq!(stream.of("alert", &first).await["state"], "cancelled");
+    assert_eq!(stream.about("alerts", &first).await["state"], "cancelled");
+    assert_eq!(stream.about("alert", &first).await["state"], "cancelled");
     // Who comes now begins with what is under way.
     let hello = Follower::of(server.call(Method::GET, EVENTS)).await.hello().await;
     assert_eq!(ids(&hello["running"]), [second.as_str()]);

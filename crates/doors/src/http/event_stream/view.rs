@@ -24,10 +24,12 @@ pub(super) fn alert(report: &Report) -> Value {
         "headline": report.headline,
         "note": shortened(&report.note),
         "counts": report.counts,
+        "people": report.of_people.people,
+        "needs_help": report.of_people.needs_help,
         "times": report.times,
         "rate_now": report.rate_now,
         "eta": report.eta,
-        "finished": report.finished,
+        "finished": report.moments.finished,
         "created": report.moments.created,
         "at": report.moments.at,
     });
@@ -125,7 +127,12 @@ pub(super) fn approval(change: &AlertChange, waits: bool) -> Value {
 pub(super) fn route(name: &str, route: Option<&RouteStanding>) -> Value {
     let Some(route) = route else { return json!({"name": name, "state": "removed"}) };
     let health = route.health.as_ref();
-    let state = health.map_or("unknown", |health| if health.up { "up" } else { "down" });
+    let state = match health {
+        _ if route.is_held => "held",
+        None => "unknown",
+        Some(health) if health.up => "up",
+        Some(_) => "down",
+    };
     let waiting = Lane::ALL.map(|lane| (lane.name().to_owned(), route.waiting[lane as usize].into()));
     json!({
         "name": name,
@@ -166,7 +173,7 @@ pub(super) fn space(space: Option<Mode>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::{ReportMoments, Times};
+    use engine::{PeopleCounts, ReportMoments, ReportOfPeople, Times};
     use records::AlertId;
 
     fn report(routes: usize, answers: usize) -> Report {
@@ -181,6 +188,18 @@ mod tests {
             failed: full,
             unknown: full,
             held: full,
+            excluded: full,
+        };
+        let people = PeopleCounts {
+            total: full,
+            answered: full,
+            delivered: full,
+            accepted: full,
+            submitted: full,
+            planned: full,
+            held: full,
+            unknown: full,
+            failed: full,
             excluded: full,
         };
         let route = RouteReport { counts, rate: 12_345.678, up: false, simulated: false };
@@ -200,10 +219,11 @@ mod tests {
             times: Times { p50: Some(1_234.567), p95: Some(1_234.567), p99: Some(1_234.567) },
             rate_now: 1_234.567,
             eta: Some(123_456.7),
-            finished: Some("2026-11-18T06:26:40.123Z".into()),
+            of_people: ReportOfPeople { people, needs_help: 9_999_999, reason_codes: Vec::new() },
             moments: ReportMoments {
                 created: "2026-11-18T06:26:40.123Z".into(),
                 at: "2026-11-18T06:26:40.123Z".into(),
+                finished: Some("2026-11-18T06:26:40.123Z".into()),
             },
         }
     }

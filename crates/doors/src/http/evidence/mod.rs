@@ -11,7 +11,7 @@ use crate::http::app::App;
 use crate::http::auth::Caller;
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
 use crate::http::request::query::Captured;
-use ::evidence::timestamp::Token;
+use ::evidence::timestamp::TimestampToken;
 use ::evidence::{EvidenceHeader, PublicKey};
 use axum::body::Body;
 use axum::extract::State;
@@ -58,7 +58,7 @@ fn view(head: &EvidenceHead) -> HttpResult<Value> {
     let statement: Value = serde_json::from_str(&signed)
         .map_err(|error| HttpProblem::new(ProblemKind::Internal, error.to_string()))?;
     let stamp = head.stamp.as_ref().map(|token| {
-        let at = Token::parse(token).and_then(|token| token.check(signed.as_bytes()));
+        let at = TimestampToken::parse(token).and_then(|token| token.check(signed.as_bytes()));
         json!({"at": at.ok().map(|stamp| stamp.at), "token": STANDARD.encode(token)})
     });
     Ok(json!({
