@@ -218,7 +218,7 @@ mod tests {
         let text = forecast_text(&forecast);
         for words in [
             "3 recipients, 4 endpoints; the last is with its carrier after 12 s; cost 40\n",
-            "of 3 people half are handed over after 6 s, 95 of 100 after 12 s, 99 after never\n",
+            "of 3 people half are handed over after 6.0 s, 95 of 100 after 12 s, 99 after never\n",
             "channel  endpoints\nmail             1\nsms              3\n",
             "route      endpoints  parts  time  cost\ncarrier-1          3      6  12 s    40\n",
             "channel  language  profile                 devices  letters  parts  text\n",
