@@ -40,7 +40,8 @@ pub enum BenchCommand {
   campanile bench http --sizes
   campanile bench http --paper --time-scale 10 --out figures")]
     Http(HttpArgs),
-    /// Streams of browsers while an alert is sent: events, their size, and the CPU time that they cost the server.
+    /// Streams of browsers while an alert is sent: events, their size, and the CPU time that they cost the
+    /// server.
     #[command(
         after_help = "The alert is sent twice, first without a stream: the difference of the server's CPU time is theirs. Each stream has to
 end with the counts of the report. Each run has a server of its own.

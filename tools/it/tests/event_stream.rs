@@ -1,5 +1,5 @@
-//! The one stream of a browser: two alerts and a route that goes down, a server that is killed, a session that
-//! ends, and the same over HTTP/2, by curl.
+//! The one stream of a browser: two alerts and a route that goes down, a server that is killed, a session
+//! that ends, and the same over HTTP/2, by curl.
 
 use crate::fixtures::{SOON, carrier, count, phones_csv};
 use it::{Browser, Server, Setup, eventually, free_port, new_user, sms_route, within};

@@ -1,5 +1,5 @@
-//! Story of what an operator sees of platforms: who is bound, how a message got there, what the config says; and that
-//! the sessions of a client can be unbound.
+//! Story of what an operator sees of platforms: who is bound, how a message got there, what the config says;
+//! and that the sessions of a client can be unbound.
 
 use crate::fixtures::{SOON, carrier, number};
 use it::{Api, Server, Setup, eventually, free_port, program, smpp_door};

@@ -49,10 +49,7 @@ pub struct EngineActor {
     pub dispatcher: Dispatcher,
     pub outcomes: OutcomeReader,
     pub sql_fold: SqlFold,
-    pub intake: IntakeReader,
-    pub queries: MessageQueries,
-    pub mo_routing: MoRouting,
-    pub status_events: StatusEvents,
+    pub messages: MessageParts,
     pub publisher: EventPublisher,
     pub help_cases: HelpCases,
     pub forecasting: Forecasting,
@@ -62,6 +59,14 @@ pub struct EngineActor {
     pub timers: Timers,
     /// Where several processes share the bus and the store.
     pub sharing: Option<Sharing>,
+}
+
+/// The parts that have to do with messages of platforms.
+pub struct MessageParts {
+    pub intake: IntakeReader,
+    pub queries: MessageQueries,
+    pub mo_routing: MoRouting,
+    pub status_events: StatusEvents,
 }
 
 /// How far behind the actor is, for those outside.
@@ -121,10 +126,12 @@ impl EngineActor {
             dispatcher: Dispatcher::new(&parts, &mut alerts.strings)?,
             outcomes: OutcomeReader::new(&parts, &lags)?,
             sql_fold: SqlFold::new(&parts)?,
-            intake: IntakeReader::new(&parts, lags.taken)?,
-            queries: MessageQueries::default(),
-            mo_routing: MoRouting::new(&parts)?,
-            status_events: StatusEvents::new(),
+            messages: MessageParts {
+                intake: IntakeReader::new(&parts, lags.taken)?,
+                queries: MessageQueries::default(),
+                mo_routing: MoRouting::new(&parts)?,
+                status_events: StatusEvents::new(),
+            },
             publisher: EventPublisher::new(&parts)?,
             help_cases: HelpCases::default(),
             forecasting: Forecasting::default(),
@@ -144,10 +151,10 @@ impl EngineActor {
         loop {
             let tick = if self.is_busy() { TICK_BUSY } else { TICK_IDLE };
             let turn = std::time::Instant::now();
-            let takes = !self.status_events.is_full();
+            let takes = !self.messages.status_events.is_full();
             let takes_intake = takes && self.takes_intake();
             let readable = self.outcomes.topic.readable(self.outcomes.next);
-            let handed_in = self.intake.topic.readable(self.intake.next);
+            let handed_in = self.messages.intake.topic.readable(self.messages.intake.next);
             let sharing = self.sharing.as_ref();
             let is_reading = |source| sharing.is_some_and(|sharing| sharing.is_reading(source));
             let reads = takes && !is_reading(BusSource::Outcomes);
@@ -203,7 +210,7 @@ impl EngineActor {
     }
 
     fn takes_intake(&self) -> bool {
-        !self.context.is_stopping() && self.intake.is_open(self.context.now())
+        !self.context.is_stopping() && self.messages.intake.is_open(self.context.now())
     }
 
     /// Whatever woke the loop: everything that came is taken in one turn.
@@ -214,10 +221,10 @@ impl EngineActor {
         if self.context.is_shared() {
             return self.read_all();
         }
-        if !self.status_events.is_full() && self.outcomes.waiting() > 0 {
+        if !self.messages.status_events.is_full() && self.outcomes.waiting() > 0 {
             self.take_outcomes(&self.outcomes.read(), false);
         }
-        if !self.status_events.is_full() && self.intake.waiting() > 0 {
+        if !self.messages.status_events.is_full() && self.messages.intake.waiting() > 0 {
             self.take_intake();
         }
     }
@@ -227,15 +234,15 @@ impl EngineActor {
         if self.context.is_stopping() {
             return;
         }
-        let takes = !self.status_events.is_full();
-        let takes_intake = takes && self.intake.waiting() > 0 && self.takes_intake();
+        let takes = !self.messages.status_events.is_full();
+        let takes_intake = takes && self.messages.intake.waiting() > 0 && self.takes_intake();
         let Some(sharing) = &mut self.sharing else { return };
         if takes && self.outcomes.waiting() > 0 {
             let (topic, next) = (self.outcomes.topic.clone(), self.outcomes.next);
             sharing.read(BusSource::Outcomes, topic, next, &self.context);
         }
         if takes_intake {
-            let (topic, next) = (self.intake.topic.clone(), self.intake.next);
+            let (topic, next) = (self.messages.intake.topic.clone(), self.messages.intake.next);
             sharing.read(BusSource::Intake, topic, next, &self.context);
         }
         sharing.read_own(&self.context);
@@ -249,7 +256,7 @@ impl EngineActor {
         }
         self.context.is_stopping()
             || self.outcomes.waiting() > 0
-            || (self.intake.waiting() > 0 && self.intake.opening == 0)
+            || (self.messages.intake.waiting() > 0 && self.messages.intake.opening == 0)
     }
 
     /// Lets each part do what is due after anything came.
@@ -267,14 +274,14 @@ impl EngineActor {
             self.forecasting.run(&self.dispatcher.routes, &self.alerts, &self.context, now);
         }
         self.dispatcher.dispatch(&mut self.alerts, &self.outcomes, &self.context, now);
-        self.status_events.publish_touched(&mut self.alerts);
+        self.messages.status_events.publish_touched(&mut self.alerts);
         self.end_done(now);
-        self.status_events.flush(&self.context, now);
+        self.messages.status_events.flush(&self.context, now);
         self.sql_fold.run(
             &mut self.outcomes,
-            self.intake.next,
+            self.messages.intake.next,
             &mut self.alerts,
-            &mut self.status_events,
+            &mut self.messages.status_events,
             &self.context,
             now,
         );
@@ -290,8 +297,8 @@ impl EngineActor {
         }
         self.retry_solves(now);
         self.solving.solve_settled(&self.alerts, &self.dispatcher.routes.classifier, &self.context);
-        self.intake.expire(&mut self.alerts, now);
-        self.mo_routing.forget_confirmations(&self.context, now);
+        self.messages.intake.expire(&mut self.alerts, now);
+        self.messages.mo_routing.forget_confirmations(&self.context, now);
         let running: Vec<AlertNo> = self.alerts.running.iter().copied().collect();
         let receipt_timeout_s = self.context.parts.settings.receipt_timeout_s;
         for no in running {
@@ -353,11 +360,13 @@ impl EngineActor {
             BackgroundResult::Done(Err(error)) => tracing::error!(error, "a task in the background failed"),
             BackgroundResult::Folded(result) => self.folded(result),
             BackgroundResult::Opened(opened) => {
-                self.intake.opened(opened, &mut self.alerts, self.context.now());
+                self.messages.intake.opened(opened, &mut self.alerts, self.context.now());
             }
-            BackgroundResult::EventsPublished(flushed) => self.status_events.flushed(flushed, &self.context),
+            BackgroundResult::EventsPublished(flushed) => {
+                self.messages.status_events.flushed(flushed, &self.context)
+            }
             BackgroundResult::Steered(steering) => {
-                message_query::appended(steering, &mut self.intake, &mut self.alerts, &self.context);
+                message_query::appended(steering, &mut self.messages.intake, &mut self.alerts, &self.context);
             }
             BackgroundResult::Read(source, read) => self.was_read(source, read),
             BackgroundResult::Found(no, found, reply) => self.found(no, found, reply),
@@ -373,7 +382,7 @@ impl EngineActor {
 
     /// A slice of a fold is in SQL, or was refused. After the last the topics let go of what nobody needs.
     fn folded(&mut self, result: Result<(), store::StoreError>) {
-        let (alerts, events) = (&mut self.alerts, &mut self.status_events);
+        let (alerts, events) = (&mut self.alerts, &mut self.messages.status_events);
         if !self.sql_fold.written(result, alerts, events, &mut self.context) {
             return;
         }
@@ -381,8 +390,8 @@ impl EngineActor {
         if self.sql_fold.is_time_to_trim(now) {
             let needed = self.dispatcher.routes.outcomes_needed_from().unwrap_or(u64::MAX);
             self.outcomes.trim(self.sql_fold.folded_to.min(needed), &self.context.parts, now);
-            self.intake.trim(self.sql_fold.intake_to);
-            self.mo_routing.trim();
+            self.messages.intake.trim(self.sql_fold.intake_to);
+            self.messages.mo_routing.trim();
             self.dispatcher.trim();
         }
     }
@@ -404,7 +413,7 @@ impl EngineActor {
     pub fn take_intake(&mut self) {
         let now = self.context.now();
         if !self.context.is_stopping()
-            && let Some(records) = self.intake.read(now)
+            && let Some(records) = self.messages.intake.read(now)
         {
             self.take_messages(&records, now);
         }
@@ -413,12 +422,12 @@ impl EngineActor {
     fn take_messages(&mut self, records: &[bus::Record], now: Timestamp) {
         let mut targets = IntakeTargets {
             alerts: &mut self.alerts,
-            mo_routing: &mut self.mo_routing,
+            mo_routing: &mut self.messages.mo_routing,
             classifier: &self.dispatcher.routes.classifier,
             context: &self.context,
         };
-        self.intake.take(records, &mut targets, now);
-        self.queries.answer_parked(&self.intake, &mut self.alerts, &self.context);
+        self.messages.intake.take(records, &mut targets, now);
+        self.messages.queries.answer_parked(&self.messages.intake, &mut self.alerts, &self.context);
     }
 
     /// Everything is folded, published and appended.
@@ -427,7 +436,7 @@ impl EngineActor {
             && self.dispatcher.appends.is_empty()
             && self.context.background.is_empty();
         let folded = !self.sql_fold.is_under_way() && self.alerts.unfolded.is_empty();
-        idle && folded && self.status_events.is_empty()
+        idle && folded && self.messages.status_events.is_empty()
     }
 }
 

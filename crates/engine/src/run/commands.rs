@@ -67,7 +67,7 @@ impl EngineActor {
             }
             ActorCommand::OptIn { account, numbers } => note_stops(self, &account, &numbers, (None, None)),
             ActorCommand::Declined(call) => {
-                let keyword = self.mo_routing.keyword(&call.inbound);
+                let keyword = self.messages.mo_routing.keyword(&call.inbound);
                 self.take_words(&call.inbound, call.asked, keyword, call.position);
             }
             ActorCommand::Asked { account, addresses, reply } => {
@@ -80,7 +80,7 @@ impl EngineActor {
             | ActorCommand::CancelMessage { .. }
             | ActorCommand::ReplaceMessage { .. }
             | ActorCommand::CancelMessages { .. } => {
-                self.queries.obey(command, &self.intake, &mut self.alerts, &self.context);
+                self.messages.queries.obey(command, &self.messages.intake, &mut self.alerts, &self.context);
             }
             ActorCommand::Forecasting(command) => forecasting::obey(self, command),
             ActorCommand::OfRoutes(question) => answer_of_routes(self, question),
@@ -252,7 +252,7 @@ fn health(actor: &EngineActor) -> Health {
     Health {
         routes: routes.map(|(route, entry)| (route.clone(), health(entry))).collect(),
         backlog: actor.outcomes.waiting(),
-        intake: actor.intake.waiting(),
+        intake: actor.messages.intake.waiting(),
         alerts: actor.alerts.live.len(),
         running: actor.alerts.running.len(),
         deliveries: actor.alerts.live.values().map(LiveAlert::len).sum(),
@@ -278,8 +278,8 @@ fn change_clients(actor: &mut EngineActor, clients: Vec<MessageClientSettings>, 
     let parts = Arc::make_mut(&mut actor.context.parts);
     parts.clients.clone_from(&clients);
     parts.settings.keywords = keywords.clone();
-    actor.intake.opt_outs.change(keywords.opt_out.clone());
-    actor.mo_routing.change(clients, keywords);
+    actor.messages.intake.opt_outs.change(keywords.opt_out.clone());
+    actor.messages.mo_routing.change(clients, keywords);
 }
 
 /// Somebody said STOP to a sender or to all at a time, or took it back.
@@ -290,6 +290,6 @@ fn note_stops(
     (sender, at): (Option<&str>, Option<Timestamp>),
 ) {
     for number in numbers {
-        actor.intake.opt_outs.note(account, number, sender, at);
+        actor.messages.intake.opt_outs.note(account, number, sender, at);
     }
 }

@@ -1,5 +1,5 @@
-//! EventPublisher publishes reports of alerts to live views, feeds and observers' callbacks. It owns them, and
-//! the alerts of theirs that changed.
+//! EventPublisher publishes reports of alerts to live views, feeds and observers' callbacks. It owns them,
+//! and the alerts of theirs that changed.
 
 use super::actor::bus_error;
 use super::alert_feeds::AlertFeeds;

@@ -104,15 +104,15 @@ impl EngineActor {
         match result {
             AttemptResult::Accepted { id, .. } => {
                 let from_network = FromNetwork { carrier_id: id, ..FromNetwork::default() };
-                self.status_events.publish(of.alert, &mut self.alerts, from_network);
+                self.messages.status_events.publish(of.alert, &mut self.alerts, from_network);
             }
             AttemptResult::Refused { code, text, .. } if self.alerts.has_events(of.alert) => {
                 let text = format!("{code} {text}");
                 let from_network = FromNetwork { text: &text, ..FromNetwork::default() };
-                self.status_events.publish(of.alert, &mut self.alerts, from_network);
+                self.messages.status_events.publish(of.alert, &mut self.alerts, from_network);
             }
             AttemptResult::Unknown { .. } if self.alerts.has_events(of.alert) => {
-                self.status_events.publish(of.alert, &mut self.alerts, FromNetwork::default());
+                self.messages.status_events.publish(of.alert, &mut self.alerts, FromNetwork::default());
             }
             _ => {}
         }
@@ -174,7 +174,7 @@ impl EngineActor {
             report: Some(report),
             done: report.done_at(submitted),
         };
-        self.status_events.publish(alert, &mut self.alerts, from_network);
+        self.messages.status_events.publish(alert, &mut self.alerts, from_network);
         self.carry_out(alert, receipt.at);
     }
 
@@ -183,23 +183,28 @@ impl EngineActor {
         if chat_payload(inbound).is_some() {
             let mode = self.dispatcher.routes.named(&inbound.route).map(|route| route.mode);
             let (of, position) = ((None, mode, None), self.outcomes.position);
-            return self.mo_routing.call_service(inbound, of, position, &self.context);
+            return self.messages.mo_routing.call_service(inbound, of, position, &self.context);
         }
         let route = self.alerts.strings.route_no(&inbound.route);
         let replies = &self.alerts.replies;
-        let from = self.intake.opt_outs.one_form(inbound.channel, &inbound.from);
+        let from = self.messages.intake.opt_outs.one_form(inbound.channel, &inbound.from);
         let of = inbound.of.or_else(|| replies.find(inbound.channel, &from, Some(route)));
-        let keyword = self.mo_routing.keyword(inbound);
+        let keyword = self.messages.mo_routing.keyword(inbound);
         let position = self.outcomes.position;
         // An alert's choice goes before a service word, and a person who is asked whether they are safe and
         // says "help" answers.
         let is_free = keyword.as_ref().is_none_or(|keyword| !keyword.action.is_reserved())
             && !of.is_some_and(|of| self.alerts.is_answer(of, &inbound.text));
-        if is_free && self.mo_routing.is_service(inbound) {
+        if is_free && self.messages.mo_routing.is_service(inbound) {
             let account = of.and_then(|(alert, _)| self.alerts.live.get(&alert));
             let account = account.map(|live| live.alert.account.clone());
             let mode = self.dispatcher.routes.named(&inbound.route).map(|route| route.mode);
-            return self.mo_routing.call_service(inbound, (account, mode, of), position, &self.context);
+            return self.messages.mo_routing.call_service(
+                inbound,
+                (account, mode, of),
+                position,
+                &self.context,
+            );
         }
         self.take_words(inbound, of, keyword, position);
     }
@@ -210,23 +215,35 @@ impl EngineActor {
         let (of, position) = (inbound.of, self.outcomes.position);
         let live = of.and_then(|(alert, _)| self.alerts.live.get(&alert));
         let account = live.map(|live| live.alert.account.clone());
-        let keyword = self.mo_routing.keyword(inbound).map(|keyword| keyword.action);
+        let keyword = self.messages.mo_routing.keyword(inbound).map(|keyword| keyword.action);
         let is_reserved = keyword.is_some_and(KeywordAction::is_reserved);
         if keyword == Some(KeywordAction::Stop) {
-            let (intake, context) = (&self.intake, &self.context);
-            self.mo_routing.note_perhaps_stop(inbound, account.clone(), intake, context);
+            let (intake, context) = (&self.messages.intake, &self.context);
+            self.messages.mo_routing.note_perhaps_stop(inbound, account.clone(), intake, context);
         }
         let is_answer = of.is_some_and(|of| self.alerts.is_answer(of, &inbound.text));
-        if is_reserved || !is_answer && self.mo_routing.is_service(inbound) {
+        if is_reserved || !is_answer && self.messages.mo_routing.is_service(inbound) {
             let asked = of.filter(|_| !is_reserved);
-            return self.mo_routing.call_unproven(inbound, (account, None, asked), position, &self.context);
+            return self.messages.mo_routing.call_unproven(
+                inbound,
+                (account, None, asked),
+                position,
+                &self.context,
+            );
         }
         match of {
             Some((alert, endpoint)) => {
                 let via = channels::name(inbound.channel).to_owned();
                 self.take_answer(alert, endpoint, &inbound.text, via, inbound.at);
             }
-            None => _ = self.mo_routing.forward(inbound, position, &mut self.status_events, &self.context),
+            None => {
+                _ = self.messages.mo_routing.forward(
+                    inbound,
+                    position,
+                    &mut self.messages.status_events,
+                    &self.context,
+                )
+            }
         }
     }
 
@@ -249,26 +266,39 @@ impl EngineActor {
             // A person who is asked whether they are safe and replies "help" answers.
             Some(keyword) if keyword.action == KeywordAction::Url => {
                 let mode = self.dispatcher.routes.named(&inbound.route).map(|route| route.mode);
-                let events = &mut self.status_events;
-                return self.mo_routing.fetch_keyword(&keyword, inbound, mode, position, events);
+                let events = &mut self.messages.status_events;
+                return self.messages.mo_routing.fetch_keyword(&keyword, inbound, mode, position, events);
             }
             Some(keyword) if of.is_none() || keyword.action != KeywordAction::Help => {
                 let mode = self.dispatcher.routes.named(&inbound.route).map(|route| route.mode);
-                let (intake, context) = (&mut self.intake, &self.context);
-                self.mo_routing.obey_keyword(&keyword, inbound, account, mode, intake, context);
+                let (intake, context) = (&mut self.messages.intake, &self.context);
+                self.messages.mo_routing.obey_keyword(&keyword, inbound, account, mode, intake, context);
                 return;
             }
             Some(_) => {}
             None if !is_choice && read_stop(&inbound.text) == StopReading::Perhaps => {
-                self.mo_routing.note_perhaps_stop(inbound, account, &self.intake, &self.context);
+                self.messages.mo_routing.note_perhaps_stop(
+                    inbound,
+                    account,
+                    &self.messages.intake,
+                    &self.context,
+                );
             }
             None => {}
         }
         if of.is_none() {
-            let is_kept = self.mo_routing.forward(inbound, position, &mut self.status_events, &self.context);
-            if is_kept && self.mo_routing.has_services() && !self.mo_routing.is_service(inbound) {
+            let is_kept = self.messages.mo_routing.forward(
+                inbound,
+                position,
+                &mut self.messages.status_events,
+                &self.context,
+            );
+            if is_kept
+                && self.messages.mo_routing.has_services()
+                && !self.messages.mo_routing.is_service(inbound)
+            {
                 let mode = self.dispatcher.routes.named(&inbound.route).map(|route| route.mode);
-                self.mo_routing.call_service(inbound, (None, mode, None), position, &self.context);
+                self.messages.mo_routing.call_service(inbound, (None, mode, None), position, &self.context);
             }
         }
     }

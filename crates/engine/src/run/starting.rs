@@ -91,7 +91,7 @@ async fn ends(owner: &mut EngineActor) -> Result<Ends, EngineError> {
     if !owner.context.is_shared() {
         return Ok(Ends {
             outcomes: owner.outcomes.topic.head(),
-            intake: owner.intake.topic.head(),
+            intake: owner.messages.intake.topic.head(),
             ids: ids.head(),
         });
     }
@@ -103,7 +103,7 @@ async fn ends(owner: &mut EngineActor) -> Result<Ends, EngineError> {
     }
     Ok(Ends {
         outcomes: latest(&*owner.outcomes.topic).await?,
-        intake: latest(&*owner.intake.topic).await?,
+        intake: latest(&*owner.messages.intake.topic).await?,
         ids: latest(&*ids).await?,
     })
 }
@@ -115,7 +115,7 @@ async fn remember_events(owner: &mut EngineActor) -> Result<(), EngineError> {
             latest(&*bus.topic(&name).map_err(bus_error)?).await?;
         }
     }
-    owner.status_events.remember(&*bus).map_err(bus_error)
+    owner.messages.status_events.remember(&*bus).map_err(bus_error)
 }
 
 async fn take_up(owner: &mut EngineActor, alert: Alert) -> Result<(), EngineError> {
@@ -250,11 +250,11 @@ fn replay(owner: &mut EngineActor, to: u64) -> Result<(), EngineError> {
 /// Takes the messages that came before the start to where they were.
 async fn replay_intake(owner: &mut EngineActor, to: u64) -> Result<(), EngineError> {
     let in_sql = owner.context.parts.store.intake_to().await.map_err(store_error)?;
-    owner.intake.begin_replay(in_sql, to);
-    while owner.intake.is_replaying() {
-        let before = owner.intake.next;
+    owner.messages.intake.begin_replay(in_sql, to);
+    while owner.messages.intake.is_replaying() {
+        let before = owner.messages.intake.next;
         owner.take_intake();
-        while owner.intake.opening > 0 {
+        while owner.messages.intake.opening > 0 {
             match owner.context.background.next().await {
                 Some(BackgroundResult::Opened(opened)) => {
                     if let Some(error) = opened.error() {
@@ -266,11 +266,11 @@ async fn replay_intake(owner: &mut EngineActor, to: u64) -> Result<(), EngineErr
                 None => break,
             }
         }
-        if owner.intake.next == before && owner.intake.is_paused() {
+        if owner.messages.intake.next == before && owner.messages.intake.is_paused() {
             return Err(EngineError::Internal("the topic of intake cannot be read".into()));
         }
     }
-    owner.intake.publish_taken();
+    owner.messages.intake.publish_taken();
     Ok(())
 }
 

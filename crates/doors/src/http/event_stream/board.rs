@@ -80,7 +80,7 @@ struct Post {
 
 /// What a reader finds behind its place.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum FoundBoard {
     /// The next event, which moves it there.
     Event(Bytes),
     /// Nothing yet.
@@ -126,20 +126,20 @@ impl EventBoard {
     }
 
     /// The next event behind a reader's place that it wants.
-    pub(super) fn next(&self, place: &mut u64, is_wanted: impl Fn(&EventKey) -> bool) -> Found {
+    pub(super) fn next(&self, place: &mut u64, is_wanted: impl Fn(&EventKey) -> bool) -> FoundBoard {
         let posts = self.lock();
         if posts.taken_off > *place {
-            return Found::Missed;
+            return FoundBoard::Missed;
         }
         for (number, key) in posts.by_number.range(*place + 1..) {
             *place = *number;
             if is_wanted(key)
                 && let Some(post) = posts.by_key.get(key)
             {
-                return Found::Event(post.frame.clone());
+                return FoundBoard::Event(post.frame.clone());
             }
         }
-        Found::Nothing
+        FoundBoard::Nothing
     }
 
     /// The JSON of all that is not over, by key, and the place of a reader that has seen it.
@@ -193,7 +193,7 @@ mod tests {
     /// All that a reader finds.
     fn read(board: &EventBoard, place: &mut u64) -> Vec<Bytes> {
         let mut found = Vec::new();
-        while let Found::Event(event) = board.next(place, |_| true) {
+        while let FoundBoard::Event(event) = board.next(place, |_| true) {
             found.push(event);
         }
         found
@@ -252,10 +252,10 @@ mod tests {
         board.tidy(Instant::now());
         let mut still = slow;
         let done = "event: alert\ndata: {\"state\":\"done\"}\n\n";
-        assert_eq!(board.next(&mut still, |_| true), Found::Event(done.into()));
+        assert_eq!(board.next(&mut still, |_| true), FoundBoard::Event(done.into()));
         board.tidy(Instant::now() + OVER_KEPT);
-        assert_eq!(board.next(&mut slow, |_| true), Found::Missed);
-        assert_eq!(board.next(&mut quick, |_| true), Found::Nothing);
+        assert_eq!(board.next(&mut slow, |_| true), FoundBoard::Missed);
+        assert_eq!(board.next(&mut quick, |_| true), FoundBoard::Nothing);
         let (standing, place) = board.standing();
         assert_eq!((standing.len(), place), (0, 2));
     }
@@ -266,7 +266,7 @@ mod tests {
         (0..100).for_each(|n| board.post(alert(n), &json!({"n": n}), false));
         let mut place = 0;
         let is_wanted = |key: &EventKey| *key == alert(40);
-        assert!(matches!(board.next(&mut place, is_wanted), Found::Event(_)));
-        assert_eq!((board.next(&mut place, is_wanted), place), (Found::Nothing, 100));
+        assert!(matches!(board.next(&mut place, is_wanted), FoundBoard::Event(_)));
+        assert_eq!((board.next(&mut place, is_wanted), place), (FoundBoard::Nothing, 100));
     }
 }

@@ -12,7 +12,7 @@ mod hello;
 mod tests;
 mod view;
 
-use self::board::{EventBoard, EventKey, Found, Progress};
+use self::board::{EventBoard, EventKey, FoundBoard, Progress};
 use self::feeder::{BoardFeeder, EventAudience};
 use crate::http::alerts;
 use crate::http::alerts::events::{NO_BUFFERING, StreamPlace};
@@ -209,10 +209,10 @@ impl EventReader {
             let is_closed = self.progress.borrow_and_update().is_closed;
             let wanted = &self.wanted;
             match self.board.next(&mut self.at, |key| wanted.has(key)) {
-                Found::Event(event) => return Some(event),
-                Found::Missed => return None,
-                Found::Nothing if is_closed => return None,
-                Found::Nothing => {}
+                FoundBoard::Event(event) => return Some(event),
+                FoundBoard::Missed => return None,
+                FoundBoard::Nothing if is_closed => return None,
+                FoundBoard::Nothing => {}
             }
             tokio::select! {
                 changed = self.progress.changed() => changed.ok()?,

@@ -1,4 +1,5 @@
-//! Steps of a first run, and which of them are done: organisation, administrator, live route, people, first alert, first drill.
+//! Steps of a first run, and which of them are done: organisation, administrator, live route, people, first
+//! alert, first drill.
 
 use crate::http::app::App;
 use crate::http::auth::Caller;

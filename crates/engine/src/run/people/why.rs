@@ -1,5 +1,5 @@
-//! Reasons why a person got an alert, or did not: the entries of the audience that hold them, what held it back, and
-//! how each of their devices went.
+//! Reasons why a person got an alert, or did not: the entries of the audience that hold them, what held it
+//! back, and how each of their devices went.
 
 use super::{AlertPeople, PeoplePage, PersonPlace, blocking};
 use crate::api::{EngineError, Parts, PersonOfAlert};

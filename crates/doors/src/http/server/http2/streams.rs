@@ -45,10 +45,10 @@ impl ConnectionFault {
 /// See the module.
 pub(super) struct Streams {
     times: ClientTimes,
-    tally: Mutex<Tally>,
+    tally: Mutex<StreamTally>,
 }
 
-struct Tally {
+struct StreamTally {
     next: u64,
     open: HashMap<u64, OpenStream>,
     /// Since when none is open.
@@ -67,7 +67,7 @@ struct OpenStream {
 impl Streams {
     pub(super) fn new(times: ClientTimes, now: Instant) -> Streams {
         let tally =
-            Tally { next: 0, open: HashMap::new(), idle_since: now, given_up: 0, given_up_since: now };
+            StreamTally { next: 0, open: HashMap::new(), idle_since: now, given_up: 0, given_up_since: now };
         Streams { times, tally: Mutex::new(tally) }
     }
 
@@ -107,7 +107,7 @@ impl Streams {
         fault
     }
 
-    fn lock(&self) -> MutexGuard<'_, Tally> {
+    fn lock(&self) -> MutexGuard<'_, StreamTally> {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
