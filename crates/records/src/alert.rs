@@ -276,7 +276,7 @@ pub struct AreaRequest {
     pub description: String,
     /// The named areas of the audience, as they were when the alert was accepted; the entry `area` does not
     /// mean them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub named: Vec<NamedArea>,
 }
 

@@ -194,6 +194,7 @@ fn verb_name(name: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use records::AreaRequest;
 
     #[test]
     fn questions_and_answers_are_read_as_they_were_written_and_others_are_not() {
@@ -210,6 +211,17 @@ mod tests {
         let mut newer = octets;
         newer[0] = FORMAT + 1;
         assert_eq!(RpcRequest::decode(&newer), None);
+    }
+
+    #[test]
+    fn an_alert_with_an_area_is_read_as_it_was_written_whatever_it_lacks() {
+        for area in [None, Some(AreaRequest::default())] {
+            let mut request = crate::testing::request("x");
+            request.area = area;
+            let alert = Box::new(crate::testing::alert(1, request));
+            let response = RpcResponse { id: 1, result: Ok(RpcResult::Alert(alert)) };
+            assert_eq!(RpcResponse::decode(&response.encode()), Some(response));
+        }
     }
 
     #[test]
