@@ -341,6 +341,11 @@ mod tests {
             server.post(&format!("{case}:resolve"), json!({"text": "at hospital"})).await;
         assert_eq!((status.as_u16(), &resolved["resolved"]["text"]), (200, &json!("at hospital")));
         assert_eq!(server.post(&format!("{case}:resolve"), json!({})).await.0, 409);
+        let trail = server.get(&format!("/api/v1/audit?object={id}&limit=100")).await.1;
+        let noted = |verb: &str| trail["items"].as_array().unwrap().iter().any(|act| act["verb"] == verb);
+        for verb in ["help-case.take", "help-case.note", "help-case.resolve"] {
+            assert!(noted(verb), "{verb}: {trail}");
+        }
         assert_eq!(server.get(&report).await.1["needs_help"], 0, "it is settled");
         assert_eq!(cases(&server, 0).await, [] as [Value; 0]);
         let all = server.get("/api/v1/help-cases?state=resolved").await.1;

@@ -17,12 +17,13 @@ const BEGIN: &str = "INSERT INTO evidence (alert, account, version) \
 const BEGUN: &str = "SELECT version, erased, changed FROM evidence WHERE alert = $1";
 const PUT: &str = "INSERT INTO evidence_pages \
      (alert, account, version, page, first_endpoint, last_endpoint, answers, root, leaves) \
-     SELECT alert, account, $2, $3, $4, $5, $6, $7, $8 FROM evidence WHERE alert = $1 \
+     SELECT alert, account, $2::bigint, $3::bigint, $4::bigint, $5::bigint, $6::bigint, $7::bytea, $8::bytea \
+     FROM evidence WHERE alert = $1 \
      ON CONFLICT (alert, version, page) DO UPDATE SET first_endpoint = excluded.first_endpoint, \
      last_endpoint = excluded.last_endpoint, answers = excluded.answers, root = excluded.root, \
      leaves = excluded.leaves";
 const FINISH: &str = "UPDATE evidence SET version = $2, built = $4, made = $5, header = $6, audit = $7, stamp = NULL \
-     WHERE alert = $1 AND version = $2 - 1 AND erased = $3";
+     WHERE alert = $1 AND version + 1 = $2 AND erased = $3";
 const IS_FINISHED: &str = "SELECT 1 FROM evidence WHERE alert = $1 AND version = $2 AND header = $3";
 const ROOTS: &str = "SELECT root FROM evidence_pages WHERE alert = $1 AND version = $2 ORDER BY page";
 const PAGE: &str = "SELECT root, leaves FROM evidence_pages WHERE alert = $1 AND version = $2 AND page = $3";

@@ -59,6 +59,9 @@ const CASES: &[Case] = &[
     Case { row: ("GET", "/api/v1/alerts/{id}/report"), path: "/api/v1/alerts/{alert}/report", headers: &[("accept", "text/csv")], body: "", verb: "report.export", status: 200 },
     Case { row: ("GET", "/api/v1/alerts/{id}/evidence/export"), path: "/api/v1/alerts/{alert}/evidence/export", headers: &[], body: "", verb: "evidence.export", status: 409 },
     Case { row: ("POST", "/api/v1/audience:people"), path: "/api/v1/audience:people", headers: JSON, body: r#"{"audience": ["all"]}"#, verb: "audience.read", status: 200 },
+    Case { row: ("POST", "/api/v1/alerts/{id}/people/{recipient}:answer"), path: "/api/v1/alerts/{alert}/people/bo:answer", headers: JSON, body: r#"{"choice": "1", "note": "north gate"}"#, verb: "answer.record", status: 204 },
+    Case { row: ("POST", "/api/v1/alerts/{id}/follow-ups"), path: "/api/v1/alerts/{alert}/follow-ups", headers: JSON, body: r#"{"to": "not_answered", "alert": {"text": "Please answer"}}"#, verb: "alert.submit", status: 202 },
+    Case { row: ("POST", "/api/v1/alerts/{id}:extend"), path: "/api/v1/alerts/{alert}:extend", headers: JSON, body: r#"{"expires": "2026-12-01T06:00:00Z"}"#, verb: "alert.extend", status: 200 },
     Case { row: ("POST", "/api/v1/alerts/{id}/observers"), path: "/api/v1/alerts/{alert}/observers", headers: JSON, body: r#"{"url": "https://x.se/hook"}"#, verb: "observer.add", status: 201 },
     Case { row: ("DELETE", "/api/v1/alerts/{id}/observers/{observer}"), path: "/api/v1/alerts/{alert}/observers/{observer}", headers: &[], body: "", verb: "observer.remove", status: 204 },
     Case { row: ("POST", "/api/v1/answers"), path: "/api/v1/answers", headers: JSON, body: r#"{"alert": "{alert}", "recipient": "bo", "text": "1"}"#, verb: "answer", status: 204 },
@@ -163,6 +166,13 @@ const WITHOUT: &[(&str, &str, &str)] = &[
     ("PUT", "/api/v1/drafts/{id}", "saved every second; its versions say who wrote what"),
     ("PATCH", "/api/v1/drafts/{id}", "saved every second; its versions say who wrote what"),
     ("POST", "/api/v1/groups:preview", "nothing is stored"),
+    ("POST", "/api/v1/help-cases/{id}:take", "there is no case here: the tests of help cases have its entry"),
+    ("POST", "/api/v1/help-cases/{id}:note", "there is no case here: the tests of help cases have its entry"),
+    (
+        "POST",
+        "/api/v1/help-cases/{id}:resolve",
+        "there is no case here: the tests of help cases have its entry",
+    ),
 ];
 
 #[test]

@@ -147,6 +147,9 @@ async fn a_test_goes_by_exactly_the_route_that_it_names(ground: TestBackend) {
         (route.prefixes, route.mode) = (vec!["+1".into()], Mode::Drill);
     };
     of.add_route(route("own", channels::SMS, own)).await;
+    for name in ["sms", "reserve", "own"] {
+        until(&of, name, |state| state.health.as_ref().is_some_and(|health| health.up)).await;
+    }
     let carrier = of.carrier(accepted);
     assert_eq!(went_by(&of, &carrier, test_of(None, Mode::Live)).await, "sms");
     assert_eq!(went_by(&of, &carrier, test_of(Some("reserve"), Mode::Live)).await, "reserve");
