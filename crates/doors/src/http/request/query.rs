@@ -120,7 +120,10 @@ pub(crate) fn etag(version: u64) -> (HeaderName, HeaderValue) {
 /// Compares If-Match, then If-None-Match (RFC 9110, sections 13.1.1, 13.1.2 and 13.2.2) with the current
 /// version of what is to be changed; nothing: it is not there.
 pub(crate) fn check_preconditions(headers: &HeaderMap, version: Option<u64>) -> HttpResult<()> {
-    if names(headers, IF_MATCH, "If-Match", version)? == Some(false) {
+    // Both are read before either is compared: what is no list of ETags is refused as that.
+    let matched = names(headers, IF_MATCH, "If-Match", version)?;
+    let unmatched = names(headers, IF_NONE_MATCH, "If-None-Match", version)?;
+    if matched == Some(false) {
         let detail = match version {
             Some(version) => {
                 format!("If-Match names another version; the current version is \"{version}\"")
@@ -129,7 +132,7 @@ pub(crate) fn check_preconditions(headers: &HeaderMap, version: Option<u64>) -> 
         };
         return Err(changed(detail, version));
     }
-    if names(headers, IF_NONE_MATCH, "If-None-Match", version)? == Some(true) {
+    if unmatched == Some(true) {
         let version_now = version.unwrap_or_default();
         let detail = format!(
             "If-None-Match allows no change of what exists, and it exists: the current version is \"{version_now}\""
@@ -189,6 +192,21 @@ fn entity_tags(line: &str) -> Option<Vec<&str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_list_of_entity_tags_is_refused_as_that_whatever_the_other_header_names() {
+        let headers = |if_match: &'static str, if_none_match: &'static str| {
+            let pairs = [(IF_MATCH, if_match), (IF_NONE_MATCH, if_none_match)];
+            HeaderMap::from_iter(pairs.map(|(name, value)| (name, HeaderValue::from_static(value))))
+        };
+        for (if_match, if_none_match, status) in
+            [("\"1\"", "2", 400), ("2", "\"7\"", 400), ("\"1\"", "\"7\"", 412), ("\"7\"", "\"7\"", 412)]
+        {
+            let refused = check_preconditions(&headers(if_match, if_none_match), Some(7)).unwrap_err();
+            assert_eq!(refused.status(), status, "{if_match} {if_none_match}");
+        }
+        assert!(check_preconditions(&headers("\"7\"", "\"1\""), Some(7)).is_ok());
+    }
 
     #[test]
     fn a_line_of_entity_tags_is_read_whole_or_not_at_all() {
