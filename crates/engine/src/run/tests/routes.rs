@@ -148,7 +148,12 @@ async fn a_test_goes_by_exactly_the_route_that_it_names(ground: TestBackend) {
     };
     of.add_route(route("own", channels::SMS, own)).await;
     for name in ["sms", "reserve", "own"] {
-        until(&of, name, |state| state.health.as_ref().is_some_and(|health| health.up)).await;
+        // Of several processes the leader reads how routes are once in a while.
+        let is_up = |state: &RouteStatus| {
+            of.pass_s(1);
+            state.health.as_ref().is_some_and(|health| health.up)
+        };
+        until(&of, name, is_up).await;
     }
     let carrier = of.carrier(accepted);
     assert_eq!(went_by(&of, &carrier, test_of(None, Mode::Live)).await, "sms");
