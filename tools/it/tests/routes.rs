@@ -1,7 +1,7 @@
 //! Stories of routes: one is held while an alert runs, stays held over a kill, and test messages say when
 //! they arrived.
 
-use crate::fixtures::{SOON, assert_counts_add_up, carrier, count, number, phones_csv};
+use crate::fixtures::{SOON, assert_counts_add_up, carrier, count, phones_csv};
 use it::{Api, Server, eventually, sms_route};
 use serde_json::{Value, json};
 
