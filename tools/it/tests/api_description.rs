@@ -395,8 +395,8 @@ async fn schemathesis_reaches_the_operations_and_finds_no_difference_to_the_desc
 }
 
 /// Operations that need what the tester has not: a browser's cookie and a session of a person, a session of
-/// credit control, a rule of approval, an SMPP client, a text topic, the patience for a stream without an end.
-/// Answers of those of people are compared with the description by the unit tests of the door.
+/// credit control, a rule of approval, an SMPP client, a text topic, the patience for a stream that does not
+/// end. Answers of those of people are compared with the description by the unit tests of the door.
 const NOT_REACHED: [&str; 33] = [
     "DELETE /api/v1/credit-sessions/{id}",
     "DELETE /api/v1/me/passkeys/{id}",
