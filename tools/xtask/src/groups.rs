@@ -190,7 +190,7 @@ pub const GROUPS: &[StoryGroup] = &[
     },
     StoryGroup {
         name: "loaded",
-        stories: &["attack::", "gateway::fifty_routes", "rate::", "udp::"],
+        stories: &["attack::", "drills::a_forecast", "gateway::fifty_routes", "rate::", "udp::"],
         width: 1,
         foreign: &["iperf3", "strace"],
         only_after: &[],
@@ -244,7 +244,7 @@ pub const SEEDS: &[Seeds] = &[
     Seeds { package: "diameter", tests: &[""], times: ALL_SEEDS, only_after: &["libs/diameter"] },
     Seeds {
         package: "engine",
-        tests: &["record::tests::", "replay::files::"],
+        tests: &["record::", "replay::files::", "audience_counts::files::"],
         times: ALL_SEEDS,
         only_after: &["crates/engine/src"],
     },
