@@ -39,7 +39,7 @@ impl Block {
         into: &mut Vec<(Recipient, M)>,
     ) -> Result<(), DecodeError> {
         for record in self.records() {
-            if let Some(found) = find(&RecipientView::read(record)?) {
+            if let Some(found) = find(&RecipientView::of_own(record)?) {
                 into.push((Recipient::decode(record)?, found));
             }
         }
@@ -90,7 +90,7 @@ impl PeopleIndex {
         let (mut low, mut high) = (0, block.ends.len());
         while low < high {
             let middle = low + (high - low) / 2;
-            match RecipientView::read(block.record(middle))?.id().cmp(id) {
+            match RecipientView::of_own(block.record(middle))?.id().cmp(id) {
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
                 std::cmp::Ordering::Equal => return Recipient::decode(block.record(middle)).map(Some),

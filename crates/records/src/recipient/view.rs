@@ -4,6 +4,13 @@ use super::{DeviceProfile, Position, QuietHours, RECIPIENT_FORM, Recipient};
 use crate::{ChannelNumber, DecodeError};
 use serde::Deserialize;
 
+/// Octets of a number of at most 63 bits.
+const NUMBER_OCTETS_MAX: usize = 9;
+/// Whether somebody takes part in drills: one octet.
+const PARTICIPANT_OCTETS: u64 = 1;
+/// Whether a device is enabled, verified, opted out: an octet each.
+const DEVICE_MARKS_OCTETS: u64 = 3;
+
 /// What audiences and rules ask of a person.
 pub trait PersonFacts {
     /// Their id.
@@ -70,13 +77,14 @@ impl<P: PersonFacts> PersonFacts for &P {
     }
 }
 
-/// See the module.
+/// See the module. Lengths are checked when it is read; texts are looked at when somebody asks for them, since
+/// of a million people most are asked for one.
 #[derive(Debug, Clone, Copy)]
 pub struct RecipientView<'a> {
-    id: &'a str,
-    name: &'a str,
-    language: Option<&'a str>,
-    time_zone: Option<&'a str>,
+    id: &'a [u8],
+    name: &'a [u8],
+    language: Option<&'a [u8]>,
+    time_zone: Option<&'a [u8]>,
     position: Option<Position>,
     groups: Pieces<'a>,
     attributes: Pieces<'a>,
@@ -89,39 +97,42 @@ struct Pieces<'a> {
     encoded: &'a [u8],
 }
 
-/// As [`super::Device`] is encoded.
-#[derive(Deserialize)]
-#[allow(dead_code)] // read over, to come to what stands behind it
-struct EncodedDevice<'a> {
-    channel: ChannelNumber,
-    address: &'a str,
-    enabled: bool,
-    verified: bool,
-    opted_out: bool,
-    profile: Option<DeviceProfile>,
-}
-
 impl<'a> RecipientView<'a> {
     /// Looks at what [`Recipient::encode`] of this version wrote.
     ///
     /// # Errors
     /// Damage, or a form of another version.
     pub fn read(record: &'a [u8]) -> Result<RecipientView<'a>, DecodeError> {
+        let view = RecipientView::of_own(record)?;
+        let texts = [Some(view.id), Some(view.name), view.language, view.time_zone];
+        let pieces = view.groups.texts().chain(view.attributes.texts());
+        if texts.into_iter().flatten().chain(pieces).all(|text| str::from_utf8(text).is_ok()) {
+            Ok(view)
+        } else {
+            Err(damage("a text is no UTF-8"))
+        }
+    }
+
+    /// The same of a record that this process encoded, whose texts need no second look: one that is no UTF-8
+    /// counts as empty.
+    ///
+    /// # Errors
+    /// As [`RecipientView::read`].
+    pub fn of_own(record: &'a [u8]) -> Result<RecipientView<'a>, DecodeError> {
         let Some((&RECIPIENT_FORM, mut rest)) = record.split_first() else {
             let why = format!("is not of form {RECIPIENT_FORM}");
             return Err(DecodeError { noun: "recipient", why });
         };
         let rest = &mut rest;
-        let (id, name) = (take(rest)?, take(rest)?);
-        let (language, time_zone) = (take(rest)?, take(rest)?);
+        let (id, name) = (text(rest)?, text(rest)?);
+        let (language, time_zone) = (optional(rest, text)?, optional(rest, text)?);
         let groups = Pieces::take(rest, 1)?;
-        let devices: u64 = take(rest)?;
-        for _ in 0..devices {
-            take::<EncodedDevice<'_>>(rest)?;
+        for _ in 0..number(rest)? {
+            skip_device(rest)?;
         }
-        let position = take(rest)?;
-        take::<Option<QuietHours>>(rest)?;
-        take::<bool>(rest)?;
+        let position = optional(rest, position)?;
+        optional(rest, decoded::<QuietHours>)?;
+        octets(rest, PARTICIPANT_OCTETS)?;
         let attributes = Pieces::take(rest, 2)?;
         Ok(RecipientView { id, name, language, time_zone, position, groups, attributes })
     }
@@ -129,16 +140,16 @@ impl<'a> RecipientView<'a> {
 
 impl PersonFacts for RecipientView<'_> {
     fn id(&self) -> &str {
-        self.id
+        legible(self.id)
     }
     fn name(&self) -> &str {
-        self.name
+        legible(self.name)
     }
     fn language(&self) -> Option<&str> {
-        self.language
+        self.language.map(legible)
     }
     fn time_zone(&self) -> Option<&str> {
-        self.time_zone
+        self.time_zone.map(legible)
     }
     fn position(&self) -> Option<Position> {
         self.position
@@ -146,36 +157,98 @@ impl PersonFacts for RecipientView<'_> {
     fn attribute(&self, name: &str) -> Option<&str> {
         let mut texts = self.attributes.texts();
         while let (Some(known), Some(value)) = (texts.next(), texts.next()) {
-            if known == name {
-                return Some(value);
+            if known == name.as_bytes() {
+                return Some(legible(value));
             }
         }
         None
     }
     fn is_in(&self, is_sought: &mut dyn FnMut(&str) -> bool) -> bool {
-        self.groups.texts().any(is_sought)
+        self.groups.texts().any(|group| is_sought(legible(group)))
     }
 }
 
 impl<'a> Pieces<'a> {
     /// A list of entries of so many texts each.
     fn take(rest: &mut &'a [u8], texts_each: u64) -> Result<Pieces<'a>, DecodeError> {
-        let count = take::<u64>(rest)?.saturating_mul(texts_each);
+        let count = number(rest)?.saturating_mul(texts_each);
         let from = *rest;
         for _ in 0..count {
-            take::<&str>(rest)?;
+            text(rest)?;
         }
         Ok(Pieces { count, encoded: &from[..from.len() - rest.len()] })
     }
 
-    fn texts(self) -> impl Iterator<Item = &'a str> {
+    fn texts(self) -> impl Iterator<Item = &'a [u8]> {
         let mut rest = self.encoded;
         // They were all read once.
-        (0..self.count).map_while(move |_| take(&mut rest).ok())
+        (0..self.count).map_while(move |_| text(&mut rest).ok())
     }
 }
 
-fn take<'a, T: Deserialize<'a>>(rest: &mut &'a [u8]) -> Result<T, DecodeError> {
+fn legible(text: &[u8]) -> &str {
+    str::from_utf8(text).unwrap_or_default()
+}
+
+fn damage(why: &str) -> DecodeError {
+    DecodeError { noun: "recipient", why: why.to_owned() }
+}
+
+/// As postcard writes it: seven bits an octet, the lowest first.
+fn number(rest: &mut &[u8]) -> Result<u64, DecodeError> {
+    let mut value = 0_u64;
+    for at in 0..NUMBER_OCTETS_MAX {
+        let Some(&octet) = rest.get(at) else { return Err(damage("ends within a number")) };
+        value |= u64::from(octet & 0x7f) << (7 * at);
+        if octet & 0x80 == 0 {
+            *rest = &rest[at + 1..];
+            return Ok(value);
+        }
+    }
+    Err(damage("a number is longer than 63 bits"))
+}
+
+fn octets<'a>(rest: &mut &'a [u8], count: u64) -> Result<&'a [u8], DecodeError> {
+    let count = usize::try_from(count).map_err(|_| damage("a length is too large"))?;
+    let (taken, behind) = rest.split_at_checked(count).ok_or_else(|| damage("ends within a value"))?;
+    *rest = behind;
+    Ok(taken)
+}
+
+fn text<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], DecodeError> {
+    let length = number(rest)?;
+    octets(rest, length)
+}
+
+fn optional<'a, T>(
+    rest: &mut &'a [u8],
+    take: impl Fn(&mut &'a [u8]) -> Result<T, DecodeError>,
+) -> Result<Option<T>, DecodeError> {
+    match octets(rest, 1)? {
+        [0] => Ok(None),
+        [1] => take(rest).map(Some),
+        _ => Err(damage("an optional value is neither there nor missing")),
+    }
+}
+
+fn position(rest: &mut &[u8]) -> Result<Position, DecodeError> {
+    let mut degrees = || -> Result<f64, DecodeError> {
+        let octets = octets(rest, size_of::<f64>() as u64)?;
+        octets.try_into().map(f64::from_le_bytes).map_err(|_| damage("ends within a position"))
+    };
+    Ok(Position { lat: degrees()?, lon: degrees()? })
+}
+
+/// Reads over a [`super::Device`]: channel, address, three marks, profile.
+fn skip_device(rest: &mut &[u8]) -> Result<(), DecodeError> {
+    octets(rest, size_of::<ChannelNumber>() as u64)?;
+    text(rest)?;
+    octets(rest, DEVICE_MARKS_OCTETS)?;
+    optional(rest, decoded::<DeviceProfile>)?;
+    Ok(())
+}
+
+fn decoded<'a, T: Deserialize<'a>>(rest: &mut &'a [u8]) -> Result<T, DecodeError> {
     let (value, behind) = crate::read_one("recipient", rest)?;
     *rest = behind;
     Ok(value)
@@ -243,8 +316,14 @@ mod tests {
             let mut names: Vec<String> = person.attributes.keys().cloned().collect();
             names.push("nothing".to_owned());
             prop_assert_eq!(facts(&RecipientView::read(&record).unwrap(), &names), facts(&person, &names));
+            prop_assert_eq!(facts(&RecipientView::of_own(&record).unwrap(), &names), facts(&person, &names));
             for cut in 0..record.len() - 1 {
                 let _ = RecipientView::read(&record[..cut]);
+            }
+            for at in 0..record.len() {
+                let mut damaged = record.clone();
+                damaged[at] ^= 0xff;
+                let _ = RecipientView::read(&damaged);
             }
         }
     }
