@@ -2,6 +2,7 @@
 
 use records::{DecodeError, PersonFacts, Recipient, RecipientView};
 use std::panic::resume_unwind;
+use std::thread::{Scope, ScopedJoinHandle};
 
 /// People of a block.
 const BLOCK_PEOPLE: usize = 4_096;
@@ -66,18 +67,27 @@ impl PeopleIndex {
         find: impl Fn(&RecipientView<'_>) -> Option<M> + Sync,
         mut take: impl FnMut(Recipient, M) -> bool,
     ) -> Result<(), DecodeError> {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
-        for blocks in self.blocks.chunks(threads * BLOCKS_AT_ONCE) {
-            let each = blocks.len().div_ceil(threads);
-            for found in looked_through(blocks, each, &find) {
-                for (recipient, of) in found? {
-                    if !take(recipient, of) {
+        let mut rounds = self.blocks.chunks(threads() * BLOCKS_AT_ONCE);
+        if self.blocks.len() <= BLOCKS_AT_ONCE {
+            let found = rounds.next().map_or(Ok(Vec::new()), |blocks| looked_through(blocks, &find))?;
+            found.into_iter().all(|(recipient, of)| take(recipient, of));
+            return Ok(());
+        }
+        let find = &find;
+        std::thread::scope(|scope| {
+            let mut ahead = rounds.next().map(|blocks| begun(scope, blocks, find));
+            while let Some(looking) = ahead {
+                let found: Vec<Found<M>> = looking.into_iter().map(joined).collect();
+                // While these are taken, the threads look through the next ones.
+                ahead = rounds.next().map(|blocks| begun(scope, blocks, find));
+                for found in found {
+                    if !found?.into_iter().all(|(recipient, of)| take(recipient, of)) {
                         return Ok(());
                     }
                 }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Somebody by their id.
@@ -100,24 +110,28 @@ impl PeopleIndex {
     }
 }
 
-/// Each thread looks through so many of the blocks.
-fn looked_through<M: Send>(
-    blocks: &[Block],
-    each: usize,
-    find: &(impl Fn(&RecipientView<'_>) -> Option<M> + Sync),
-) -> Vec<Found<M>> {
-    let look = |blocks: &[Block]| {
-        let mut found = Vec::new();
-        blocks.iter().try_for_each(|block| block.matching(find, &mut found)).map(|()| found)
-    };
-    if blocks.len() <= each {
-        return vec![look(blocks)];
-    }
-    let look = &look;
-    std::thread::scope(|scope| {
-        let looking: Vec<_> = blocks.chunks(each).map(|part| scope.spawn(move || look(part))).collect();
-        looking.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
-    })
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX)
+}
+
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// A thread for each part of the blocks.
+fn begun<'scope, 'env, M: Send + 'scope>(
+    scope: &'scope Scope<'scope, 'env>,
+    blocks: &'scope [Block],
+    find: &'scope (impl Fn(&RecipientView<'_>) -> Option<M> + Sync),
+) -> Vec<ScopedJoinHandle<'scope, Found<M>>> {
+    let parts = blocks.chunks(BLOCKS_AT_ONCE);
+    parts.map(|part| scope.spawn(move || looked_through(part, find))).collect()
+}
+
+fn looked_through<M>(blocks: &[Block], find: &impl Fn(&RecipientView<'_>) -> Option<M>) -> Found<M> {
+    let mut found = Vec::new();
+    blocks.iter().try_for_each(|block| block.matching(find, &mut found))?;
+    Ok(found)
 }
 
 /// An index being filled.
