@@ -1,0 +1,31 @@
+import { sessionFetch } from '$lib/api/client';
+import { ApiProblem } from '$lib/api/problem';
+
+/** What an alert can be saved as. A file is fetched with the headers of the session, as a plain link has none. */
+export const FILES = {
+	csv: { path: 'report', type: 'text/csv', ending: 'csv' },
+	json: { path: 'report', type: 'application/json', ending: 'json' },
+	xml: { path: 'report', type: 'application/xml', ending: 'xml' },
+	cap: { path: 'cap', type: 'application/cap+xml, application/xml, text/xml', ending: 'cap.xml' },
+	evidence: { path: 'evidence/export', type: 'application/x-ndjson, */*', ending: 'evidence.ndjson' }
+} as const;
+export type FileOfAlert = keyof typeof FILES;
+
+/** `gas-leak-at-old-harbour-01a220f2.csv`. */
+export function fileName(headline: string, id: string, file: FileOfAlert): string {
+	const name = headline.toLowerCase().normalize('NFKD').replace(/\p{M}/gu, '').replace(/[^\p{L}\p{N}]+/gu, '-').replace(/^-|-$/g, '');
+	return `${name || 'alert'}-${id.slice(0, 8)}.${FILES[file].ending}`;
+}
+
+/** Fetches a file and gives it to the browser to save. */
+export async function save(id: string, headline: string, file: FileOfAlert): Promise<void> {
+	const { path, type } = FILES[file];
+	const response = await sessionFetch(`/api/v1/alerts/${id}/${path}`, { headers: { Accept: type } });
+	if (!response.ok) throw new ApiProblem(response.status, await response.json().catch(() => ({})));
+	const url = URL.createObjectURL(await response.blob());
+	const link = document.createElement('a');
+	link.href = url;
+	link.download = fileName(headline, id, file);
+	link.click();
+	URL.revokeObjectURL(url);
+}

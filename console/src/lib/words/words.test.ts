@@ -1,0 +1,33 @@
+import { IntlMessageFormat } from 'intl-messageformat';
+import { expect, test } from 'vitest';
+
+const files = import.meta.glob<{ default: Record<string, string> }>('./*/*.json', { eager: true });
+
+function catalogue(language: string, name: string): Record<string, string> {
+	return files[`./${language}/${name}.json`]?.default ?? {};
+}
+
+/** Names of the arguments of a text, at any depth. */
+function args(text: string): string[] {
+	const found = new Set<string>();
+	const look = (parts: unknown): void => {
+		for (const part of parts as { type: number; value: string; options?: Record<string, { value: unknown }> }[]) {
+			if (part.type !== 0 && part.type !== 7) found.add(part.value);
+			for (const option of Object.values(part.options ?? {})) look(option.value);
+		}
+	};
+	look(new IntlMessageFormat(text, 'en', undefined, { ignoreTag: true }).getAst());
+	return [...found].sort();
+}
+
+const names = Object.keys(files)
+	.filter((path) => path.startsWith('./en/'))
+	.map((path) => path.slice('./en/'.length, -'.json'.length));
+
+test.each(names)('every word of %s is there in Swedish, with the same arguments', (name) => {
+	const [english, swedish] = [catalogue('en', name), catalogue('sv', name)];
+	expect(Object.keys(swedish).sort()).toEqual(Object.keys(english).sort());
+	for (const [key, text] of Object.entries(english)) {
+		expect([key, args(swedish[key] ?? '')]).toEqual([key, args(text)]);
+	}
+});

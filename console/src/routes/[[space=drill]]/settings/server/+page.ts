@@ -1,0 +1,3 @@
+import { words } from '$lib/words/index.svelte';
+
+export const load = () => words.load('server', 'settings');
