@@ -2,7 +2,7 @@
 
 ARGS ?=
 
-.PHONY: help demo check test test-all fuzz bench fmt lint
+.PHONY: help demo check test test-all fuzz bench bench-console console fmt lint
 
 help:
 	@echo 'make demo      a simulated town, one alert, its report; stays up to be looked at (ARGS="--exit" ends it)'
@@ -11,11 +11,14 @@ help:
 	@echo 'make test-all  everything, whatever has changed, with all seeds; writes tools/it/full-run, to be committed'
 	@echo 'make fuzz      every fuzz target: ten minutes after a change, else two; writes tools/fuzz-run, to be committed'
 	@echo 'make bench     measures: ARGS="alert --recipients 100000 --channels sms,mail" and others, see ARGS="--help"'
+	@echo 'make console   builds the web console, which the next build of the program embeds; needs Node 20 or newer'
+	@echo 'make bench-console  measures the console in a browser'
 	@echo 'make fmt       formats the code'
 	@echo 'make lint      clippy with warnings as errors, and tidy'
 	@echo 'One story, one group of stories, more seeds: docs/dev/testing.md'
 
 demo:
+	@scripts/build-console
 	cargo run --profile ci -p campanile -- demo $(ARGS)
 
 check:
@@ -32,6 +35,13 @@ fuzz:
 
 bench:
 	cargo build --profile perf -p campanile -p bench && "$${CARGO_TARGET_DIR:-target}/perf/campanile" bench $(ARGS)
+
+console:
+	scripts/build-console --required
+
+bench-console: console
+	cargo build --profile perf -p campanile
+	CAMPANILE_BIN="$$(realpath "$${CARGO_TARGET_DIR:-target}/perf/campanile")" npm run bench --prefix console -- $(ARGS)
 
 fmt:
 	cargo fmt --all

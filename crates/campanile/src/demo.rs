@@ -2,15 +2,20 @@
 //! town: the people come in by the HTTP API, messages go out over SMPP and SMTP to listeners of the
 //! simulator.
 
+mod carriers;
 pub mod charging;
 mod picture;
+mod stage;
 mod town;
 
 use crate::server::RunningServer;
+use carriers::RunningCarriers;
+use records::ChannelNumber;
 use serde_json::{Value, json};
 use sim::town::{Expected, Form, Town};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The demo's town is the same each time.
@@ -38,8 +43,15 @@ pub struct DemoOptions {
 pub async fn run(options: DemoOptions) -> Result<bool, String> {
     let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let town = town::town(options.recipients);
-    let setup = town::setup(&town, folder.path(), options.listen)?;
+    let mut setup = town::setup(&town, folder.path(), options.listen)?;
+    if !options.exit {
+        setup.routes.extend(town::drill_routes(&town));
+    }
+    let channels = setup.routes.iter().map(|way| (way.route.name.clone(), way.route.channel));
+    let channels: BTreeMap<String, ChannelNumber> = channels.collect();
     let mut server = RunningServer::open(setup, None).await?;
+    let carriers = RunningCarriers::new(server.simulators(), |name| channels.get(name).copied());
+    server.show_demo(Arc::new(carriers));
     // The demo says its token itself.
     server.ensure_admin_token(|_| Ok(())).await?;
     let result = show(&server, &town, &options).await;
@@ -61,22 +73,35 @@ async fn show(server: &RunningServer, town: &Town, options: &DemoOptions) -> Res
     }
     let imported = import(&api, town).await?;
     println!("\n  {imported} people imported.");
+    if !options.exit {
+        stage::prepare(&api).await?;
+    }
     let expected = town.expected(Form::Ndjson);
     let id = submit(&api).await?;
     println!("  alert {id} accepted: \"{}\"", town::HEADLINE);
     if !options.exit {
-        println!("\n  Watch it in a browser: {}/alerts/{id}", api.url);
+        println!("\n  Watch it in a browser: {}{}/{id}", api.url, alert_pages());
         println!("  with the token {}\n", api.token);
+        let links = stage::links(&api, server).await?;
+        println!("  Or sign in as the Demo operator (one link, once, within 10 minutes, on this machine):");
+        println!("    {}", links.operator);
+        println!("  Open this one in a private window, to approve as a second person:");
+        println!("    {}\n", links.approver);
     }
     let report = follow(&api, &id, &expected).await?;
     println!("{}", picture::report(&report));
     let complete = account(&api, &id, town, &expected, &report).await?;
     if !options.exit {
-        println!("\n  Look at it:  {}/alerts/{id}", api.url);
+        println!("\n  Look at it:  {}{}/{id}", api.url, alert_pages());
         println!("  Or:          export CAMPANILE_URL={} CAMPANILE_TOKEN={}", api.url, api.token);
         println!("               campanile alert report {id} --format csv\n");
     }
     Ok(complete)
+}
+
+/// Where people look at alerts: in the console, if the program has one.
+fn alert_pages() -> &'static str {
+    if console_files::embedded() { "/alerts" } else { "/plain/alerts" }
 }
 
 /// Asks this machine: no proxy of the environment is.
@@ -98,6 +123,10 @@ impl DemoApi {
 
     async fn post(&self, path: &str, body: &Value) -> Result<Value, String> {
         self.send(self.client.post(format!("{}{path}", self.url)).json(body)).await
+    }
+
+    async fn patch(&self, path: &str, body: &Value) -> Result<Value, String> {
+        self.send(self.client.patch(format!("{}{path}", self.url)).json(body)).await
     }
 
     async fn send(&self, request: reqwest::RequestBuilder) -> Result<Value, String> {

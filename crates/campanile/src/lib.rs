@@ -34,5 +34,6 @@ mod server_names;
 mod service_manager;
 pub mod setup;
 pub mod simulate;
+mod static_files;
 mod storage;
 mod write_trace;

@@ -28,7 +28,8 @@ impl LiveSettings {
         let platforms = Platforms::new(setup.platforms.clone()).map_err(|problems| listed(&problems))?;
         let clients = setup.smpp.as_ref().map(|smpp| smpp.clients.clone()).unwrap_or_default();
         let clients = Arc::new(Clients::new(clients).map_err(|problems| listed(&problems))?);
-        let server = server_facts::handles(bus, Arc::clone(&clients), process.facts(setup));
+        let map = server_facts::map(setup);
+        let server = server_facts::handles(bus, Arc::clone(&clients), process.facts(setup), map);
         Ok(LiveSettings {
             policies: ReloadedPolicies {
                 cap_senders: Arc::new(ArcSwap::from_pointee(setup.sources.cap_senders.clone())),

@@ -81,7 +81,12 @@ impl RunningServer {
 
     fn apply_sources(&self, setup: &Setup, changes: &mut Vec<String>) {
         self.live.policies.server.facts.store(Arc::new(self.live.process.facts(setup)));
+        // The files may be others under the same names.
+        self.live.policies.server.map.store(Arc::new(crate::server_facts::map(setup)));
         let (before, after) = (&self.config.applied.sources, &setup.sources);
+        if before.map != after.map {
+            changes.push("the map changed".to_owned());
+        }
         if before.cap_senders != after.cap_senders {
             self.live.policies.cap_senders.store(Arc::new(after.cap_senders.clone()));
             changes.push("cap senders changed".to_owned());

@@ -233,6 +233,16 @@ impl RunningServer {
         let _ = self.live.policies.server.config.set(config);
     }
 
+    /// The API lets people break these carriers.
+    pub(crate) fn show_demo(&self, carriers: Arc<dyn doors::http::DemoCarriers>) {
+        let _ = self.live.policies.server.demo.set(carriers);
+    }
+
+    /// Makes one-time links that sign users in at the HTTP door.
+    pub(crate) fn sign_in_links(&self) -> Option<doors::http::SignInLinks> {
+        self.doors.http.as_ref().map(doors::http::HttpRunning::sign_in_links)
+    }
+
     fn open_routes(&mut self, setup: &Setup, keys: &Keys) -> Result<(), String> {
         for configured in &setup.routes {
             if self.drives(&configured.route.name) {
@@ -280,6 +290,7 @@ impl RunningServer {
                 metrics: crate::metering::handle(),
                 forwarding: self.cluster.forwarding.clone(),
             };
+            let http = doors::http::HttpConfig { console: crate::static_files::embedded(), ..http };
             let door = doors::http::serve(http, deps).await.map_err(|error| error.to_string())?;
             self.doors.http = Some(door);
         }

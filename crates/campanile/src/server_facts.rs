@@ -2,14 +2,16 @@
 
 use crate::config;
 use crate::setup::{NodeSetup, Setup, StoragePlace};
-use doors::http::{CheckedConfig, ConfigAccess, EdgeSiteFacts, ServerFacts, ServerHandles, ShownConfig};
+use doors::http::{
+    CheckedConfig, ConfigAccess, EdgeSiteFacts, MapFiles, ServerFacts, ServerHandles, ShownConfig,
+};
 use doors::smpp::Clients;
 use futures_util::future::BoxFuture;
 use gateway::edge::EdgeRoute;
 use records::Timestamp;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// The parts that a start knows and a config does not.
 pub(crate) struct ProcessFacts {
@@ -83,13 +85,28 @@ fn edge_sites(setup: &Setup) -> Vec<EdgeSiteFacts> {
     sites.into_values().collect()
 }
 
+/// The files of the map. One that cannot be opened is left out: no alert waits for a map.
+pub(crate) fn map(setup: &Setup) -> MapFiles {
+    let (files, problems) = MapFiles::open(&setup.sources.map);
+    for (key, why) in problems {
+        tracing::warn!(key, %why, "the map lacks a file");
+    }
+    files
+}
+
 /// What operators look at, over these parts.
-pub(crate) fn handles(bus: Arc<dyn bus::Bus>, clients: Arc<Clients>, facts: ServerFacts) -> ServerHandles {
+pub(crate) fn handles(
+    bus: Arc<dyn bus::Bus>,
+    clients: Arc<Clients>,
+    facts: ServerFacts,
+    map: MapFiles,
+) -> ServerHandles {
     ServerHandles {
         bus: Some(bus),
         clients: Some(clients),
         facts: arc_swap::ArcSwap::from_pointee(facts),
-        config: OnceLock::new(),
+        map: arc_swap::ArcSwap::from_pointee(map),
+        ..ServerHandles::default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::directory::LdapDirectory;
 use crate::evidence_keeper::TimestampAuthority;
-use doors::http::{CapSender, Directories, DirectorySource, HttpConfig, RouteInConfig};
+use doors::http::{CapSender, Directories, DirectorySource, HttpConfig, MapPaths, RouteInConfig};
 use doors::kannel::PlatformSettings;
 use doors::smpp::{SmppClient, SmppConfig};
 use doors::smtp::SmtpConfig;
@@ -121,6 +121,8 @@ pub struct SourceSetup {
     pub directories: Vec<LdapDirectory>,
     /// The authority that time-stamps evidence.
     pub timestamp: Option<TimestampAuthority>,
+    /// Files of the map.
+    pub map: MapPaths,
 }
 
 impl SourceSetup {

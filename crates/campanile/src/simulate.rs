@@ -3,11 +3,12 @@
 use crate::setup::{ConfiguredRoute, Setup};
 use gateway::{Simulator, SimulatorOptions, registry};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The simulators of a server, by route.
 #[derive(Default)]
 pub struct Simulators {
-    running: BTreeMap<String, Box<dyn Simulator>>,
+    running: BTreeMap<String, Arc<dyn Simulator>>,
 }
 
 impl Simulators {
@@ -22,7 +23,7 @@ impl Simulators {
                 .await
                 .map_err(|error| format!("the simulator behind route {}: {error}", way.route.name))?;
             tracing::info!(route = way.route.name, address = %simulator.address(), "simulated");
-            running.insert(way.route.name.clone(), simulator);
+            running.insert(way.route.name.clone(), Arc::from(simulator));
         }
         Ok(Simulators { running })
     }
@@ -35,6 +36,11 @@ impl Simulators {
     /// All of them.
     pub fn each(&self) -> impl Iterator<Item = (&String, &dyn Simulator)> {
         self.running.iter().map(|(route, simulator)| (route, &**simulator))
+    }
+
+    /// The same, to be kept.
+    pub(crate) fn shared(&self) -> impl Iterator<Item = (String, Arc<dyn Simulator>)> {
+        self.running.iter().map(|(route, simulator)| (route.clone(), Arc::clone(simulator)))
     }
 }
 

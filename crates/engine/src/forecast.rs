@@ -227,6 +227,20 @@ pub struct Reached {
     pub people: u64,
 }
 
+/// How far an alert came towards a target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlertReach {
+    /// What counts as reached: `handed_over` or `confirmed`.
+    pub counts: &'static str,
+    /// People who were sent to.
+    pub people: u64,
+    /// The target is met; nothing: that is still open.
+    pub met: Option<bool>,
+    /// Seconds from when it could be sent until the target's part of the people was reached; nothing: it was
+    /// not.
+    pub seconds: Option<f64>,
+}
+
 /// Verdict on an alert.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AlertVerdict {

@@ -43,7 +43,7 @@ pub use audience::{
     AudienceCount, AudienceDevice, AudienceError, AudienceFilter, AudienceOverlap, AudiencePage,
     AudiencePerson, Audiences, COUNTS_AT_ONCE, EntryCount, WhyNamed,
 };
-pub use directory::DirectoryCache;
+pub use directory::{DirectoryCache, DirectoryCounts};
 pub use dispatch::{TextCache, without_values};
 pub use forecast::*;
 pub use inbound_text::{Service, ServiceWord, StopReading, is_stop_word, read_service, read_stop};

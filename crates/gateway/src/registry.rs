@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use futures_util::future::BoxFuture;
 use records::{Body, ChannelNumber, MessagePreview, PreviewSource};
 use settings::{AnySection, Section, SectionType};
+use sim::Behaviour;
 
 #[cfg(test)]
 use crate::conformance::FarEnd;
@@ -217,6 +218,13 @@ pub trait Simulator: Send + Sync {
     fn address(&self) -> SocketAddr;
     /// The simulator itself, for code that knows its kind.
     fn as_any(&self) -> &dyn Any;
+    /// What it can be told to do while it runs.
+    fn behaviours(&self) -> &'static [Behaviour];
+    /// Behaves so from now on.
+    ///
+    /// # Errors
+    /// It cannot, in words.
+    fn behave(&self, behaviour: Behaviour) -> Result<(), String>;
 }
 
 /// A free port of this machine.

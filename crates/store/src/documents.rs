@@ -43,6 +43,8 @@ pub enum DocumentKind {
     AlertForecast,
     /// What a route did in the last days, by its name.
     RouteDays,
+    /// Who runs the server and by which time, as the first run set it.
+    Site,
 }
 
 impl DocumentKind {
@@ -65,6 +67,7 @@ impl DocumentKind {
             DocumentKind::Profile => "profile",
             DocumentKind::AlertForecast => "alert_forecast",
             DocumentKind::RouteDays => "route_days",
+            DocumentKind::Site => "site",
         }
     }
 }

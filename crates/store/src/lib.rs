@@ -44,6 +44,7 @@ pub mod spreadsheet;
 pub mod sqlite;
 mod staged;
 mod stops;
+pub mod tiles;
 mod tokens;
 mod visible;
 

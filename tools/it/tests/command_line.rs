@@ -197,6 +197,83 @@ fn the_demo_accounts_for_everyone() {
     }
 }
 
+/// A demo that stays up, and what it has still to say. Nobody may close its standard output meanwhile.
+struct DemoProcess {
+    child: Child,
+    lines: Box<dyn Iterator<Item = String>>,
+}
+
+impl DemoProcess {
+    fn start(listen: &str) -> DemoProcess {
+        let mut command = Command::new(program());
+        command.args(["demo", "--recipients", "200", "--listen", listen]).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        DemoProcess { child, lines: Box::new(lines) }
+    }
+
+    /// The last word of the next line that has these.
+    fn said(&mut self, words: &str) -> String {
+        let line = self.lines.find(|line| line.contains(words)).unwrap_or_else(|| panic!("no {words:?}"));
+        line.split_whitespace().next_back().unwrap().to_owned()
+    }
+}
+
+impl Drop for DemoProcess {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[tokio::test]
+async fn the_demo_signs_two_people_in_by_links_and_lets_them_break_a_carrier() {
+    let listen = format!("127.0.0.1:{}", free_port());
+    let mut demo = DemoProcess::start(&listen);
+    let api = Api::new(&format!("http://{listen}"), &demo.said("with the token "));
+    let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    for (roles, may_approve) in [("author", false), ("viewer", true)] {
+        let link = demo.said("/auth/link/");
+        let answer = client.get(&link).send().await.unwrap();
+        assert_eq!((answer.status().as_u16(), &answer.headers()["location"]), (303, &"/".parse().unwrap()));
+        let cookie = answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+        let session = client.get(format!("{}/api/v1/session", api.url())).header("cookie", cookie);
+        let session = api.send(session).await.expect(200);
+        assert_eq!(session["user"]["spaces"], json!(["live", "drill"]), "{session}");
+        let of_user: Vec<&str> =
+            session["user"]["roles"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        assert_eq!((of_user.contains(&roles), of_user.contains(&"approver")), (true, may_approve));
+        assert_eq!(session["organisation"], "Town of Harbourside", "{session}");
+        assert_eq!(
+            (&session["is_demo_server"], &session["spaces"]["live"]["simulated"]),
+            (&json!(true), &json!(true))
+        );
+        assert_eq!(session["spaces"]["drill"], json!({"routes": 2, "simulated": true, "real_people": 0}));
+        assert_eq!(client.get(&link).send().await.unwrap().status(), 404, "it counts once");
+    }
+    for (path, count) in [("/api/v1/templates", 4), ("/api/v1/areas", 3), ("/api/v1/schedules", 1)] {
+        assert_eq!(api.get(path).await.expect(200)["items"].as_array().unwrap().len(), count, "{path}");
+    }
+    for template in ["leave-now", "stay-indoors", "night-staff", "systems-down"] {
+        let template = api.get(&format!("/api/v1/templates/{template}")).await.expect(200);
+        assert_eq!(template["problems"], json!([]), "{template}");
+        let reached = api.post("/api/v1/audience:count", &template["request"]).await.expect(200);
+        assert!(reached["people"].as_u64().unwrap() > 0, "nobody is there: {template}");
+    }
+    let state = async |name: &str, wanted: &str| {
+        eventually(&format!("{name} is {wanted}"), SOON, async || {
+            let route = api.get(&format!("/api/v1/routes/{name}")).await.expect(200);
+            if route["state"] == wanted { Ok(()) } else { Err(route) }
+        })
+        .await;
+    };
+    for (behaviour, wanted) in [("down", "down"), ("works", "up")] {
+        let at = "/api/v1/demo/carriers/carrier-a";
+        api.post(at, &json!({"behaviour": behaviour})).await.expect(200);
+        state("carrier-a", wanted).await;
+    }
+}
+
 #[tokio::test]
 async fn a_reload_applies_what_changed_and_drops_no_session_that_did_not() {
     let (first, second) = (carrier().await, carrier().await);

@@ -11,6 +11,7 @@
 //! - [`SimCommand`]: all of it on the command line.
 
 mod agenda;
+mod behaviour;
 pub mod broker;
 pub mod chance;
 mod clock;
@@ -25,6 +26,7 @@ mod tally;
 pub mod town;
 pub mod webhook;
 
+pub use behaviour::Behaviour;
 pub use command::{
     Credit, CreditArgs, ImArgs, MailArgs, MqttArgs, PagerArgs, SimCommand, SmscArgs, TownArgs, WebhookArgs,
 };

@@ -73,6 +73,7 @@ pub const EDGES: &[Edge] = &[
             "charging",
         ],
     ),
+    ("console_files", &[]),
     ("plot", &[]),
     ("sim", &["smpp", "smtp", "snpp", "mqtt", "diameter", "cap", "pace", "net", "records", "channels"]),
     (
@@ -97,6 +98,7 @@ pub const EDGES: &[Edge] = &[
             "charging",
             "gateway",
             "doors",
+            "console_files",
             "sim",
             "plot",
         ],

@@ -1,5 +1,5 @@
-//! Program of the workspace checks its rules (`tidy`), runs its tests (`check`, `test`, `story`) and writes
-//! files that are made of others (`dictionary`, `walks`).
+//! Program of the workspace checks its rules (`tidy`), runs its tests (`check`, `test`, `story`,
+//! `console`) and writes files that are made of others (`dictionary`, `walks`).
 
 mod dictionary;
 mod edges;
@@ -17,6 +17,7 @@ const USAGE: &str = "\
 usage: cargo xtask check
        cargo xtask test [--all | GROUP...]
        cargo xtask story PATTERN
+       cargo xtask console [--all]
        cargo xtask fuzz [LIBRARY...]
        cargo xtask tidy
        cargo xtask dictionary
@@ -26,6 +27,8 @@ usage: cargo xtask check
   test    the same and all other tests; dear groups of stories only after changes of what they depend on, or with
           --all. With names of groups: those alone
   story   builds the program and runs the stories whose path contains the pattern, with all they print
+  console builds the web console and the program with it, checks it, and runs its stories in a browser; with --all
+          those that take long as well
   fuzz    all fuzz targets, or those of some libraries: ten minutes where the library has changed since they last ran
           so long, else two
   tidy    compares the crates' dependencies with the allowed edges, and checks lengths, bans, names and docstrings
@@ -46,6 +49,8 @@ fn main() -> ExitCode {
             code(run::groups(groups))
         }
         ["fuzz", ref libraries @ ..] => code(run::fuzz(libraries)),
+        ["console"] => code(run::console(false)),
+        ["console", "--all"] => code(run::console(true)),
         ["story", pattern] => code(run::story(pattern)),
         ["--help" | "-h" | "help"] => {
             print!("{USAGE}");

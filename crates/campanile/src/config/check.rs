@@ -45,6 +45,7 @@ impl Check<'_> {
         self.check("callback.secret", (!signs).then_some(NO_SECRET));
         self.outbound();
         self.timestamp();
+        super::map::problems(self.config, self.data).into_iter().for_each(|(key, why)| self.add(key, why));
         self.engine();
         self.rest();
         self.routes();

@@ -12,6 +12,7 @@ mod diameter;
 mod directory;
 mod door_keys;
 mod edge;
+mod map;
 mod oidc;
 mod optout;
 mod outbound;
@@ -33,6 +34,7 @@ pub use charging::{Charging, ChargingMode, ChargingTariff, DefaultAccount, Price
 pub use diameter::{Diameter, DiameterPeer};
 pub use directory::{Directory, RemoveChoice};
 pub use edge::{Edge, EdgeSite};
+pub use map::Map;
 pub use oidc::{Oidc, OidcRole};
 pub use optout::Optout;
 pub use outbound::Outbound;

@@ -6,6 +6,7 @@ use super::charging::Charging;
 use super::diameter::Diameter;
 use super::directory::Directory;
 use super::edge::Edge;
+use super::map::Map;
 use super::oidc::Oidc;
 use super::optout::Optout;
 use super::outbound::Outbound;
@@ -79,6 +80,8 @@ section! {
         optout: Optout = Optout::default(),
         /// Who runs this server.
         organisation: Organisation = Organisation::default(),
+        /// The map of the operators' own.
+        map: Map = Map::default(),
         /// The provider of OpenID Connect at which people sign in.
         oidc: Option<Oidc> = None,
         /// Which alerts other people have to approve.

@@ -67,6 +67,7 @@ impl Config {
             cap_senders: self.cap_senders(),
             directories: self.directories(data),
             timestamp: self.timestamp_authority(data),
+            map: self.map_paths(data),
         }
     }
 
@@ -172,6 +173,7 @@ impl Config {
             trusted_proxies: balancers(&self.http.trusted_proxies),
             descriptors: crate::descriptors::budget(),
             sign_in: self.sign_in(),
+            console: None,
         })
     }
 

@@ -218,7 +218,7 @@ fn rules_that_a_key_alone_cannot_tell() {
         ),
         (
             "banana = 1".into(),
-            "banana: is unknown; known are http, store, bus, node, smtp, route, engine, recipients, retention, callback, outbound, timestamp, log, cap, smpp, platform, keyword, optout, organisation, oidc, approval, services, send, directory, topics, edge, diameter, charging",
+            "banana: is unknown; known are http, store, bus, node, smtp, route, engine, recipients, retention, callback, outbound, timestamp, log, cap, smpp, platform, keyword, optout, organisation, map, oidc, approval, services, send, directory, topics, edge, diameter, charging",
         ),
     ];
     each_alone(cases);

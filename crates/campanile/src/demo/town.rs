@@ -3,6 +3,7 @@
 use super::SEED;
 use crate::setup::{CallbackSetup, ConfiguredRoute, Retention, Setup, Simulator};
 use doors::http::HttpConfig;
+use engine::{ApprovalPolicy, ApprovalRule, OriginKind};
 use gateway::im::{ImProtocol, ImRoute};
 use gateway::mail::MailRoute;
 use gateway::mqtt::MqttRoute;
@@ -11,7 +12,7 @@ use gateway::pager::{PagerRoute, PagingTransport, Polling, SnppSettings};
 use gateway::sms::SmsRoute;
 use gateway::sms::config::Source;
 use gateway::{AnyRoute, Secret};
-use records::{ChannelNumber, Mode, Route};
+use records::{ApprovalNeed, ChannelNumber, Mode, Route};
 use serde_json::{Value, json};
 use sim::town::{Expected, OtherDevices, Town};
 use std::collections::BTreeMap;
@@ -35,6 +36,11 @@ const PAGING_SESSIONS: usize = 4;
 const POLLED_EVERY: std::time::Duration = std::time::Duration::from_secs(1);
 /// The relay's limit.
 const RELAY: (&str, f64) = ("relay", 150.0);
+/// The ways out of drills.
+const DRILL_CARRIER: (&str, f64) = ("drill-sms", 60.0);
+const DRILL_RELAY: (&str, f64) = ("drill-mail", 60.0);
+/// Alerts from the console to more people than this need a second person.
+const ALONE_MAX: u64 = 100;
 
 /// Pagers, instant messages, and sirens, with the limits of their routes.
 const PAGING: (&str, f64) = ("paging", 30.0);
@@ -73,10 +79,26 @@ pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, St
         routes: routes(town),
         sources: crate::setup::SourceSetup::default(),
         defaults: channels::Defaults::default(),
-        engine: engine::Settings { retry_after_s: RETRY_AFTER_S.to_vec(), ..engine::Settings::default() },
+        engine: engine::Settings {
+            retry_after_s: RETRY_AFTER_S.to_vec(),
+            approval: approval(),
+            ..engine::Settings::default()
+        },
         callbacks: CallbackSetup { secret: None, outbound: outbound()? },
         retention: Retention::default(),
     })
+}
+
+/// One other person approves what the console sends to many.
+fn approval() -> ApprovalPolicy {
+    let rule = ApprovalRule {
+        mode: Some(Mode::Live),
+        people_over: Some(ALONE_MAX),
+        origins: vec![OriginKind::Console],
+        needs: ApprovalNeed::One,
+        ..ApprovalRule::default()
+    };
+    ApprovalPolicy { rules: vec![rule] }
 }
 
 /// Who looks at the demo may have it call a program of their own beside it.
@@ -97,6 +119,18 @@ fn routes(town: &Town) -> Vec<ConfiguredRoute> {
             ConfiguredRoute { simulator: Some(Simulator { habits: None }), ..sirens },
         ])
         .collect()
+}
+
+/// Ways for drills, simulated as well.
+pub fn drill_routes(town: &Town) -> [ConfiguredRoute; 2] {
+    let drill = |configured: ConfiguredRoute| ConfiguredRoute {
+        route: Route { mode: Mode::Drill, ..configured.route },
+        ..configured
+    };
+    [
+        drill(way(DRILL_CARRIER, channels::SMS, carrier(DRILL_CARRIER), town)),
+        drill(way(DRILL_RELAY, channels::MAIL, relay(DRILL_RELAY), town)),
+    ]
 }
 
 fn carrier((name, rate): (&str, f64)) -> AnyRoute {

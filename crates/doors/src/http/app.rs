@@ -12,6 +12,7 @@ use crate::http::event_stream::EventBoards;
 use crate::http::operations::OperationsState;
 use crate::http::previews::frames::PreviewFrames;
 use crate::http::problem::HttpResult;
+use crate::http::readiness::ReadinessState;
 use crate::http::request::body::BodyLimits;
 use crate::http::request::json::JsonNode;
 use crate::http::uploads::UploadState;
@@ -124,6 +125,7 @@ impl App {
                 forget_elsewhere: deps.forget_elsewhere,
                 routes: deps.policies.routes,
                 test_limits: TestLimits::default(),
+                readiness: ReadinessState::default(),
                 callback_secrets: deps.secrets.callbacks,
                 evidence_key: deps.secrets.evidence,
                 stopping,

@@ -168,7 +168,7 @@ fn is_the_leaders(request: &Request) -> bool {
     match path.as_str() {
         "/api/v1/alerts" => *method == Method::POST && query.split('&').any(|pair| pair == "mode=sync"),
         "/api/v1/alerts/{id}/cap" => false,
-        "/api/v1/answers" | "/api/v1/cap" | "/alerts/{id}" | "/api/v1/recipients/{id}/export" => true,
+        "/api/v1/answers" | "/api/v1/cap" | "/plain/alerts/{id}" | "/api/v1/recipients/{id}/export" => true,
         "/api/v1/recipients/{id}" => *method == Method::POST,
         // What waits on the routes is known to the leader.
         "/api/v1/alerts:forecast" | "/api/v1/drills:replay" => true,
@@ -177,7 +177,7 @@ fn is_the_leaders(request: &Request) -> bool {
         "/api/v1/stops/{id}" | "/api/v1/help-cases/{id}" => true,
         // Pages of previews are in the memory of the process that made them.
         "/api/v1/alerts:preview" | "/api/v1/previews/{id}" => true,
-        "/api/v1/events" => true,
+        "/api/v1/events" | "/api/v1/readiness" => true,
         path => path.starts_with("/api/v1/alerts/{id}"),
     }
 }

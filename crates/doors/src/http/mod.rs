@@ -5,8 +5,8 @@
 //! [`session`], [`oidc`], [`approvals`], [`cap`], [`attachments`], [`drafts`], [`templates`], [`areas`],
 //! [`schedules`], [`audit`], [`operations`], [`pages`], [`openapi`], [`imports`], [`directories`], [`scim`],
 //! [`help_cases`], [`profiles`], [`audience`], [`previews`], [`evidence`](mod@evidence), [`carriers`] (the
-//! operators' routes), [`messages`], [`clients`], [`system`],
-//! [`event_stream`].
+//! operators' routes), [`messages`], [`clients`], [`system`], [`map`], [`readiness`], [`demo`],
+//! [`event_stream`]. What no route takes is the [`console`]'s.
 //!
 //! Every request passes the [`server`], the [`router`], the guard
 //! ([`auth`], by the table in [`routes`]) and the [`forward`]ing to the leader; it is read by [`request`],
@@ -29,6 +29,8 @@ mod callbacks;
 mod cap;
 mod carriers;
 mod clients;
+mod console;
+mod demo;
 mod directories;
 mod drafts;
 mod event_stream;
@@ -38,6 +40,7 @@ mod group_requests;
 mod groups;
 mod help_cases;
 mod imports;
+mod map;
 mod messages;
 mod methods;
 mod oidc;
@@ -48,6 +51,7 @@ mod person_page;
 mod previews;
 mod problem;
 mod profiles;
+mod readiness;
 mod recipients;
 pub(crate) mod request;
 mod role_matrix;
@@ -76,11 +80,15 @@ pub(crate) use auth::hash as token_hash;
 pub use auth::{AdminOnRecord, AdminRecord, AdminToken, ensure_admin_token, mint_token};
 pub use callbacks::CallbackTarget;
 pub use carriers::RouteInConfig;
+pub use console::{StaticFile, StaticFiles};
+pub use demo::{CarrierBehaviour, DemoCarrier, DemoCarriers};
 pub use directories::{DIRECTORY_ATTRIBUTE, Directories, DirectoryRow, DirectorySettings, DirectorySource};
 pub use forward::Forwarding;
+pub use map::{MapFiles, MapPaths};
 pub use openapi::openapi_document;
 pub(crate) use server::is_host;
 pub use server::{HttpRunning, ServeError, serve};
+pub use session::links::SignInLinks;
 pub use sign_in::oidc::discovery::is_url as is_provider_url;
 pub use system::{
     CheckedConfig, ConfigAccess, ConfigKey, ConfigProblem, ConfigSection, EdgeSiteFacts, ServerFacts,
@@ -122,6 +130,8 @@ pub struct HttpConfig {
     pub descriptors: Arc<DescriptorBudget>,
     /// How people sign in, until a reload says otherwise.
     pub sign_in: SignInPolicy,
+    /// The console's files; nothing: people have the pages without scripts alone.
+    pub console: Option<Arc<dyn StaticFiles>>,
 }
 
 impl HttpConfig {
@@ -136,6 +146,7 @@ impl HttpConfig {
             trusted_proxies: Balancers::default(),
             descriptors: DescriptorBudget::unlimited(),
             sign_in: SignInPolicy::default(),
+            console: None,
         }
     }
 }

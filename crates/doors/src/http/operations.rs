@@ -6,6 +6,7 @@ use crate::http::app::App;
 use crate::http::auth::Caller;
 use crate::http::carriers::{RouteInConfig, TestLimits};
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
+use crate::http::readiness::ReadinessState;
 use crate::http::request::time_text::rfc3339;
 use crate::http::{CallbackSecrets, Reload, ServerHandles};
 use crate::kannel::Platforms;
@@ -39,6 +40,8 @@ pub(crate) struct OperationsState {
     pub routes: Arc<ArcSwap<Vec<RouteInConfig>>>,
     /// Tests that were sent lately.
     pub test_limits: TestLimits,
+    /// What was found out for who asks whether all is ready.
+    pub readiness: ReadinessState,
     /// The secrets that sign callbacks, by account.
     pub callback_secrets: CallbackSecrets,
     /// Verifies evidence of alerts.

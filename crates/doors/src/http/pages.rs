@@ -1,6 +1,7 @@
-//! Pages for people: log in with a token, list the alerts, follow one live. They work without scripts.
+//! Plain pages: log in with a token, list the alerts, follow one live. They work without scripts, and without
+//! the console.
 //!
-//! `GET /` · `POST /login` · `POST /logout` · `GET /alerts/{id}`.
+//! `GET /plain` · `POST /login` · `POST /logout` · `GET /plain/alerts/{id}`.
 
 use crate::http::alerts::view;
 use crate::http::alerts::{self, alert_id, seen};
@@ -84,10 +85,10 @@ struct BarPart {
 }
 pub(crate) fn routes() -> Router<App> {
     Router::new()
-        .route("/", get(front))
+        .route("/plain", get(front))
         .route("/login", post(login))
         .route("/logout", post(logout))
-        .route("/alerts/{id}", get(alert))
+        .route("/plain/alerts/{id}", get(alert))
 }
 
 async fn front(State(app): State<App>, uri: Uri, headers: HeaderMap) -> HttpResult<Response> {
@@ -183,9 +184,9 @@ async fn logout(State(app): State<App>, request: Request) -> HttpResult<Response
     Ok(response)
 }
 
-/// To the front page.
+/// To the list of alerts.
 fn away() -> Response {
-    (StatusCode::SEE_OTHER, [(LOCATION, "/")]).into_response()
+    (StatusCode::SEE_OTHER, [(LOCATION, "/plain")]).into_response()
 }
 
 fn add_cookie(response: &mut Response, name: &str, value: &str, secure: bool) {

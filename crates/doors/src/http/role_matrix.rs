@@ -144,7 +144,7 @@ pub(crate) const MATRIX: [MatrixRow; 23] = [
     row(RequiredRole::SeePrices,    ([ALL,  ALL,  ALL,  NONE], [ALL,  ALL,  ALL,  NONE]), [ALL,  ALL,  ALL,  ALL,  NONE, ALL,  ALL],  "read tariffs"),
     row(RequiredRole::SeeClients,   ([ALL,  ALL,  ALL,  NONE], [OWN,  OWN,  OWN,  NONE]), [ALL,  NONE, ALL,  NONE, NONE, NONE, ALL],  "read SMPP clients and platforms").within(OWN),
     row(RequiredRole::SeeSystem,    ([ALL,  ALL,  ALL,  NONE], [NONE, NONE, NONE, NONE]), [ALL,  NONE, ALL,  NONE, NONE, NONE, ALL],  "read routes, Diameter peers, topics, edge sites, the state of the server").within(NONE),
-    row(RequiredRole::ChangeSystem, ([ALL,  NONE, NONE, NONE], [NONE, NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, ALL],  "read, check and reload the config, change tariffs and Diameter peers, unbind clients, hold, release and test routes").within(NONE),
+    row(RequiredRole::ChangeSystem, ([ALL,  NONE, NONE, NONE], [NONE, NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, ALL],  "read, check and reload the config, name the organisation, change tariffs and Diameter peers, unbind clients, hold, release and test routes").within(NONE),
     row(RequiredRole::Users,        ([OWN,  NONE, NONE, NONE], [OWN,  NONE, NONE, NONE]), [NONE, NONE, NONE, NONE, NONE, NONE, OWN],  "create, change, invite users, also by SCIM; end their sessions"),
     row(RequiredRole::SignedIn,     ([NONE, NONE, NONE, NONE], [NONE, NONE, NONE, NONE]), [OWN,  OWN,  OWN,  OWN,  OWN,  OWN,  OWN],  "change one's own password, second factors, passkeys, sessions"),
 ];

@@ -1,6 +1,7 @@
 //! Router of the door: a row per noun of the API, and the layers that every request passes.
 
 use crate::http::app::App;
+use crate::http::console::Console;
 use crate::http::methods::check_method;
 use crate::http::problem::{HttpProblem, ProblemKind};
 use crate::http::request::fields;
@@ -8,19 +9,21 @@ use crate::http::request::rest_of_body::read_away;
 use crate::http::routes::ROWS;
 use crate::http::{
     accounts, alerts, answer_page, approvals, areas, attachments, audience, audit, auth, callbacks, cap,
-    carriers, clients, directories, drafts, event_stream, evidence, forward, group_requests, groups,
-    help_cases, imports, messages, oidc, openapi, operations, pages, person_page, previews, profiles,
-    recipients, schedules, scim, session, stops, system, templates, tokens, users,
+    carriers, clients, demo, directories, drafts, event_stream, evidence, forward, group_requests, groups,
+    help_cases, imports, map, messages, oidc, openapi, operations, pages, person_page, previews, profiles,
+    readiness, recipients, schedules, scim, session, stops, system, templates, tokens, users,
 };
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderName, HeaderValue, Method, Uri, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use std::future::ready;
 use tokio::time::Instant;
 
-/// The router of the whole door: each noun's routes, behind the guard and the forwarding to the leader.
-pub(crate) fn router(app: App) -> Router {
+/// The router of the whole door: each noun's routes, behind the guard and the forwarding to the leader; the
+/// console has what they leave.
+pub(crate) fn router(app: App, console: Console) -> Router {
     let router = Router::new()
         .merge(alerts::routes())
         .merge(event_stream::routes())
@@ -57,11 +60,17 @@ pub(crate) fn router(app: App) -> Router {
         .merge(users::routes())
         .merge(oidc::routes())
         .merge(operations::routes())
+        .merge(map::routes())
+        .merge(readiness::routes())
+        .merge(demo::routes())
         .merge(openapi::routes())
         .merge(pages::routes())
         .route_layer(from_fn_with_state(app.clone(), forward::forward_to_leader))
         .route_layer(from_fn_with_state(app.clone(), auth::guard))
-        .fallback(unknown_path)
+        .fallback(move |request: Request| {
+            let answer = console.answer(request.method(), request.uri(), request.headers());
+            ready(answer.unwrap_or_else(|| unknown_path(request.uri()).into_response()))
+        })
         .layer(from_fn(check_method))
         .layer(from_fn(read_away))
         .layer(from_fn(observe));
@@ -70,7 +79,7 @@ pub(crate) fn router(app: App) -> Router {
     router.with_state(app)
 }
 
-async fn unknown_path(uri: Uri) -> HttpProblem {
+fn unknown_path(uri: &Uri) -> HttpProblem {
     let known: Vec<&str> = ROWS.iter().map(|row| row.path).collect();
     let path: String = uri.path().chars().take(100).collect();
     let detail = match fields::nearest(&path, &known) {

@@ -4,8 +4,10 @@
 //! An index is filled by the first look that goes through all people of SQL, and is bounded in octets over
 //! all accounts; an account beyond the bound is read from SQL each time.
 
+mod counts;
 mod index;
 
+pub use counts::DirectoryCounts;
 pub use index::PeopleIndex;
 
 use index::IndexBuilder;

@@ -6,11 +6,12 @@ use super::command::{ActorCommand, DeliveryPage};
 use super::device_forecast::DeviceForecasts;
 use super::forecast_records::{read_days, read_forecast};
 use super::forecasting::{ForecastLook, ForecastingCommand, start_of};
+use super::route_holds::RouteHolds;
 use super::told_before::ToldBefore;
 use super::{Engine, solving};
 use crate::api::{EngineError, Parts, Problem};
 use crate::dispatch::Wording;
-use crate::forecast::{AlertVerdict, ForecastAndFact, ForecastFact, KeptForecast};
+use crate::forecast::{AlertReach, AlertVerdict, ForecastAndFact, ForecastFact, KeptForecast};
 use crate::plan::{
     AlertPlan, AlertReplay, Causes, Classifier, Conditions, FactTable, ForecastTable, ReachTarget, Replayed,
     RouteNow, TextGroup, causes, replay, rounded, verdict,
@@ -119,20 +120,8 @@ impl<'a> Forecasts<'a> {
         target: ReachTarget,
     ) -> Result<AlertVerdict, EngineError> {
         let alert = self.engine.alert(account, id).await?;
-        let (start, counts) = (start_of(&alert), Counted::of(&alert));
-        let table = self.fact_table(alert.no, start).await?;
-        let people = table.people();
-        let times = match counts {
-            Counted::HandedOver => table.handed_over(people),
-            Counted::Confirmed => table.confirmed(people),
-        };
-        let seconds = times.at_part(target.part()).map(rounded);
-        let so_far_s = self.until(&alert).await?.us_since(start) as f64 / 1e6;
-        let met = match seconds {
-            Some(seconds) => Some(seconds <= target.seconds),
-            None if so_far_s > target.seconds || alert.state.is_final() => Some(false),
-            None => None,
-        };
+        let AlertReach { counts, people, met, seconds } = self.reach(&alert, target).await?;
+        let start = start_of(&alert);
         let look = self.look(Some(alert.no)).await?;
         let classifier = look.conditions.classifier.clone();
         let idle = Conditions { days: look.conditions.days, ..Conditions::idle(classifier, Instant::now()) };
@@ -143,7 +132,39 @@ impl<'a> Forecasts<'a> {
         };
         let at = seconds.map(|seconds| rfc3339(start.plus_us((seconds * 1e6) as i64)));
         let plan = blocking(work).await?;
-        Ok(AlertVerdict { target, counts: counts.name(), people, met, at, seconds, plan })
+        Ok(AlertVerdict { target, counts, people, met, at, seconds, plan })
+    }
+
+    /// Whether a part of an alert's people were reached in time, without the routes and limits of now.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn reach(&self, alert: &Alert, target: ReachTarget) -> Result<AlertReach, EngineError> {
+        let (start, counts) = (start_of(alert), Counted::of(alert));
+        let table = self.fact_table(alert.no, start).await?;
+        let people = table.people();
+        let times = match counts {
+            Counted::HandedOver => table.handed_over(people),
+            Counted::Confirmed => table.confirmed(people),
+        };
+        let seconds = times.at_part(target.part()).map(rounded);
+        let so_far_s = self.until(alert).await?.us_since(start) as f64 / 1e6;
+        let met = match seconds {
+            Some(seconds) => Some(seconds <= target.seconds),
+            None if so_far_s > target.seconds || alert.state.is_final() => Some(false),
+            None => None,
+        };
+        Ok(AlertReach { counts: counts.name(), people, met, seconds })
+    }
+
+    /// What an alert was to cost, in minor units, by the forecast that was fixed before it was sent; nothing:
+    /// there is none.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn fixed_cost(&self, account: &str, id: AlertId) -> Result<Option<i64>, EngineError> {
+        let kept = read_forecast(&*self.engine.store(), account, id).await.map_err(store_error)?;
+        Ok(kept.map(|kept| kept.forecast.cost))
     }
 
     /// An alert's request once more over the people and limits of now, in simulated time.
@@ -204,9 +225,10 @@ impl<'a> Forecasts<'a> {
         let health = self.engine.health().await?;
         let routes: Vec<records::Route> = health.routes.iter().map(|(route, _)| route.clone()).collect();
         let mut conditions = Conditions::idle(Arc::new(Classifier::new(routes)), Instant::now());
-        for (now, (_, health)) in conditions.routes.iter_mut().zip(&health.routes) {
+        let holds = RouteHolds::open(&*self.engine.parts().bus)?;
+        for (now, (route, health)) in conditions.routes.iter_mut().zip(&health.routes) {
             *now = health.as_ref().map_or_else(RouteNow::default, |health| RouteNow {
-                up: health.up,
+                up: health.up && holds.of(&route.name).is_none(),
                 since: Some(health.since),
                 sessions: health.sessions,
                 rate_now: health.rate_now,

@@ -17,7 +17,7 @@ impl Dispatcher {
             let under_way = [0, 1, 2].map(|lane: usize| entry.lanes[lane].under_way);
             match &entry.health {
                 Some(health) => RouteNow {
-                    up: health.up,
+                    up: health.up && entry.hold.is_none(),
                     since: Some(health.since),
                     sessions: health.sessions,
                     rate_now: health.rate_now,

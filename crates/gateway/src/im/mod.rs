@@ -50,6 +50,7 @@ use futures_util::future::BoxFuture;
 use records::{ChannelNumber, Entry, Segment};
 use rustc_hash::FxHashMap;
 use sender::ImSender;
+use sim::Behaviour;
 use std::any::Any;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -123,6 +124,14 @@ impl Simulator for sim::im::Messengers {
 
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn behaviours(&self) -> &'static [Behaviour] {
+        &Behaviour::ALL
+    }
+
+    fn behave(&self, behaviour: Behaviour) -> Result<(), String> {
+        sim::im::Messengers::behave(self, behaviour)
     }
 }
 

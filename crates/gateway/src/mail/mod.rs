@@ -47,6 +47,7 @@ use records::{ChannelNumber, MessagePreview, PreviewSource};
 pub(crate) use relay::MailComposer;
 use relay::MailEncoder;
 pub(crate) use session::Ending;
+use sim::Behaviour;
 use std::any::Any;
 use std::io;
 use std::net::SocketAddr;
@@ -112,6 +113,14 @@ impl Simulator for sim::mailbox::Mailbox {
 
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn behaviours(&self) -> &'static [Behaviour] {
+        &Behaviour::PLAIN
+    }
+
+    fn behave(&self, behaviour: Behaviour) -> Result<(), String> {
+        sim::mailbox::Mailbox::behave(self, behaviour)
     }
 }
 

@@ -50,6 +50,7 @@ use futures_util::future::BoxFuture;
 use net::{DriveEnd, Link, TlsClient, connect, drive};
 use records::ChannelNumber;
 use session::{BrokerConnection, BrokerEnding};
+use sim::Behaviour;
 use std::any::Any;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -113,6 +114,14 @@ impl Simulator for sim::broker::Broker {
 
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn behaviours(&self) -> &'static [Behaviour] {
+        &Behaviour::PLAIN
+    }
+
+    fn behave(&self, behaviour: Behaviour) -> Result<(), String> {
+        sim::broker::Broker::behave(self, behaviour)
     }
 }
 

@@ -54,6 +54,7 @@ use line::{PagingLine, SnppPeer};
 use net::TlsClient;
 use poll::TagPoller;
 use records::ChannelNumber;
+use sim::Behaviour;
 use sim::pager::{PagingCarrier, PagingOptions};
 use std::any::Any;
 use std::io;
@@ -109,6 +110,14 @@ impl Simulator for PagingCarrier {
 
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn behaviours(&self) -> &'static [Behaviour] {
+        &Behaviour::PLAIN
+    }
+
+    fn behave(&self, behaviour: Behaviour) -> Result<(), String> {
+        PagingCarrier::behave(self, behaviour)
     }
 }
 

@@ -41,6 +41,7 @@ use bus::BusError;
 use futures_util::future::BoxFuture;
 use net::TlsClient;
 use records::{Body, ChannelNumber, MessagePreview, NotTried, PreviewSource};
+use sim::Behaviour;
 use smpp::limits::PASSWORD_SPECIFIED_OCTETS;
 use tokio::task::JoinHandle;
 
@@ -124,6 +125,14 @@ impl Simulator for sim::smsc::Smsc {
 
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn behaviours(&self) -> &'static [Behaviour] {
+        &Behaviour::ALL
+    }
+
+    fn behave(&self, behaviour: Behaviour) -> Result<(), String> {
+        sim::smsc::Smsc::behave(self, behaviour)
     }
 }
 

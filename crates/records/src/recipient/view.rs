@@ -77,8 +77,8 @@ impl<P: PersonFacts> PersonFacts for &P {
     }
 }
 
-/// See the module. Lengths are checked when it is read; texts are looked at when somebody asks for them, since
-/// of a million people most are asked for one.
+/// See the module. Lengths are checked when it is read; texts are looked at when somebody asks for them: of
+/// a million people most are asked for one.
 #[derive(Debug, Clone, Copy)]
 pub struct RecipientView<'a> {
     id: &'a [u8],

@@ -16,6 +16,7 @@ pub use ledger::{BrokerStats, MessageText, TakenMessage};
 pub use options::{BrokerLogin, BrokerOptions};
 
 use crate::agenda::Agenda;
+use crate::behaviour::{Behaviour, ClosingListener, Outage};
 use crate::clock::Clock;
 use device::DeviceAnswer;
 use ledger::BrokerLedger;
@@ -32,6 +33,10 @@ pub struct Broker {
     shared: Arc<BrokerState>,
     address: SocketAddr,
     page: Option<SocketAddr>,
+    /// Closes its listener.
+    outage: Outage,
+    /// As it was started.
+    usual: BrokerOptions,
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
 
@@ -74,6 +79,7 @@ impl Broker {
             Some(address) => Some(TcpListener::bind(address).await?),
             None => None,
         };
+        let (outage, usual) = (Outage::none(), options.clone());
         let clock = Clock::start();
         let shared = Arc::new(BrokerState {
             scene: RwLock::new(Arc::new(options)),
@@ -85,6 +91,7 @@ impl Broker {
         });
         let address = listener.local_addr()?;
         let page_address = page.as_ref().map(TcpListener::local_addr).transpose()?;
+        let listener = outage.over(listener, shared.stop.clone())?;
         let mut tasks = vec![
             tokio::spawn(accept(listener, Arc::clone(&shared))),
             tokio::spawn(device::run(Arc::clone(&shared))),
@@ -93,7 +100,7 @@ impl Broker {
             let shown = Arc::new(page::BrokerPage(Arc::clone(&shared)));
             tasks.push(tokio::spawn(crate::page::serve(page, shown)));
         }
-        Ok(Broker { shared, address, page: page_address, tasks })
+        Ok(Broker { shared, address, page: page_address, outage, usual, tasks })
     }
 
     /// Where it listens.
@@ -131,6 +138,17 @@ impl Broker {
         Ok(())
     }
 
+    /// Behaves otherwise from now on, until it is told to work. What [`Broker::change`] said before
+    /// counts no more.
+    ///
+    /// # Errors
+    /// What cannot be.
+    pub fn behave(&self, behaviour: Behaviour) -> Result<(), String> {
+        self.change(self.usual.behaving(behaviour)?)?;
+        self.outage.set(behaviour == Behaviour::Down);
+        Ok(())
+    }
+
     /// Cuts all connections. New ones are let in.
     pub fn disconnect(&self) {
         self.shared.stop.send_modify(|generation| *generation += 1);
@@ -144,9 +162,9 @@ impl Drop for Broker {
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<BrokerState>) {
+async fn accept(mut listener: ClosingListener, shared: Arc<BrokerState>) {
     for number in 0.. {
-        let stream = crate::smsc::accepted(&listener).await;
+        let stream = listener.accept().await;
         let stop = shared.stop.subscribe();
         tokio::spawn(session::serve(Arc::clone(&shared), number, stream, stop));
     }

@@ -1,3 +1,4 @@
+use crate::behaviour::{Behaviour, SLOW_ANSWER};
 use crate::chance::Delay;
 use crate::town::Habits;
 use mqtt::check_topic_filter;
@@ -83,6 +84,19 @@ impl BrokerOptions {
     pub fn from_toml(text: &str) -> Result<Self, String> {
         let options: BrokerOptions = toml::from_str(text).map_err(|error| error.to_string())?;
         options.check()?;
+        Ok(options)
+    }
+
+    /// The same scenario with another behaviour.
+    pub(super) fn behaving(&self, behaviour: Behaviour) -> Result<BrokerOptions, String> {
+        let mut options = self.clone();
+        match behaviour {
+            Behaviour::Works | Behaviour::Down => {}
+            Behaviour::Slow => options.latency = SLOW_ANSWER,
+            Behaviour::WithoutReceipts => {
+                return Err("a broker sends no receipts: devices confirm".to_owned());
+            }
+        }
         Ok(options)
     }
 

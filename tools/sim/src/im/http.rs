@@ -1,11 +1,12 @@
 //! HTTP/1.1 listener for JSON calls: connections stay open, answers may be held back, all can be cut.
 
+use crate::behaviour::ClosingListener;
 use serde_json::Value;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 /// Octets of a request's head at most.
@@ -50,9 +51,9 @@ pub(super) trait JsonApi: Send + Sync + 'static {
 }
 
 /// Accepts connections for ever. All that are open are cut whenever `cut` changes.
-pub(super) async fn serve<A: JsonApi>(listener: TcpListener, api: Arc<A>, cut: watch::Sender<u64>) {
+pub(super) async fn serve<A: JsonApi>(mut listener: ClosingListener, api: Arc<A>, cut: watch::Sender<u64>) {
     loop {
-        let mut stream = crate::smsc::accepted(&listener).await;
+        let mut stream = listener.accept().await;
         let (api, mut cut) = (Arc::clone(&api), cut.subscribe());
         tokio::spawn(async move {
             let _ = stream.set_nodelay(true);

@@ -19,6 +19,7 @@ pub use book::{ArrivedMessage, ImStats};
 pub use options::{ImManner, ImOptions};
 
 use crate::agenda::Agenda;
+use crate::behaviour::{Behaviour, Outage};
 use crate::chance::Chance;
 use crate::clock::Clock;
 use crate::town::Conduct;
@@ -40,6 +41,10 @@ pub struct Messengers {
     shared: Arc<NetworkState>,
     address: SocketAddr,
     page: Option<SocketAddr>,
+    /// Closes its listener.
+    outage: Outage,
+    /// As it was started.
+    usual: ImOptions,
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
 
@@ -76,6 +81,7 @@ impl Messengers {
             Some(address) => Some(TcpListener::bind(address).await?),
             None => None,
         };
+        let (outage, usual) = (Outage::none(), options.clone());
         let clock = Clock::start();
         let shared = Arc::new(NetworkState {
             book: Mutex::new(Book::new(clock)),
@@ -90,6 +96,7 @@ impl Messengers {
         let address = listener.local_addr()?;
         let page_address = page.as_ref().map(TcpListener::local_addr).transpose()?;
         let calls = Arc::new(Calls(Arc::clone(&shared)));
+        let listener = outage.over(listener, shared.cut.clone())?;
         let mut tasks = vec![
             tokio::spawn(http::serve(listener, calls, shared.cut.clone())),
             tokio::spawn(act(Arc::clone(&shared))),
@@ -97,7 +104,7 @@ impl Messengers {
         if let Some(page) = page {
             tasks.push(tokio::spawn(crate::page::serve(page, Arc::new(page::ImPage(Arc::clone(&shared))))));
         }
-        Ok(Messengers { shared, address, page: page_address, tasks })
+        Ok(Messengers { shared, address, page: page_address, outage, usual, tasks })
     }
 
     /// Where they listen.
@@ -127,6 +134,17 @@ impl Messengers {
     pub fn change(&self, options: ImOptions) -> Result<(), String> {
         options.check()?;
         *self.shared.options.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(options);
+        Ok(())
+    }
+
+    /// Behaves otherwise from now on, until it is told to work. What [`Messengers::change`] said before
+    /// counts no more.
+    ///
+    /// # Errors
+    /// What cannot be.
+    pub fn behave(&self, behaviour: Behaviour) -> Result<(), String> {
+        self.change(self.usual.behaving(behaviour))?;
+        self.outage.set(behaviour == Behaviour::Down);
         Ok(())
     }
 

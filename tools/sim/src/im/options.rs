@@ -1,3 +1,4 @@
+use crate::behaviour::{Behaviour, SLOW_ANSWER};
 use crate::chance::Delay;
 use crate::town::Habits;
 use serde::{Deserialize, Serialize};
@@ -82,6 +83,17 @@ impl ImOptions {
         let options: ImOptions = toml::from_str(text).map_err(|error| error.to_string())?;
         options.check()?;
         Ok(options)
+    }
+
+    /// The same scenario with another behaviour.
+    pub(super) fn behaving(&self, behaviour: Behaviour) -> ImOptions {
+        let mut options = self.clone();
+        match behaviour {
+            Behaviour::Works | Behaviour::Down => {}
+            Behaviour::Slow => options.latency = SLOW_ANSWER,
+            Behaviour::WithoutReceipts => options.receipts = false,
+        }
+        options
     }
 
     /// Checks what a scenario may get wrong.

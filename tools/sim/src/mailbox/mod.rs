@@ -20,6 +20,7 @@ pub use door::{LetterStats, PARCELS_MAX};
 pub use ledger::{MailText, ReceivedMail, Stats};
 pub use options::{Counting, ErrorShare, Login, MailboxOptions, Stage};
 
+use crate::behaviour::{Behaviour, ClosingListener, Outage};
 use crate::clock::Clock;
 use door::MailboxDoor;
 use ledger::MailboxLedger;
@@ -41,6 +42,10 @@ pub struct Mailbox {
     address: SocketAddr,
     page: Option<SocketAddr>,
     certificate: Option<String>,
+    /// Closes its listener.
+    outage: Outage,
+    /// As it was started.
+    usual: MailboxOptions,
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
 
@@ -104,6 +109,7 @@ impl Mailbox {
             true => certified(&options.hostname).map(|(tls, pem)| (Some(tls), Some(pem))).map_err(invalid)?,
             false => (None, None),
         };
+        let (outage, usual) = (Outage::none(), options.clone());
         let clock = Clock::start();
         let shared = Arc::new(Shared {
             ledger: MailboxLedger::open(&options)?,
@@ -117,6 +123,7 @@ impl Mailbox {
         });
         let address = listener.local_addr()?;
         let page_address = page.as_ref().map(TcpListener::local_addr).transpose()?;
+        let listener = outage.over(listener, shared.stop.clone())?;
         let mut tasks = vec![tokio::spawn(accept(listener, Arc::clone(&shared)))];
         let scenes = Arc::clone(&shared);
         tasks.push(tokio::spawn(Arc::clone(&shared.door).run(move || scenes.scene().options.door.clone())));
@@ -126,7 +133,7 @@ impl Mailbox {
                 Arc::new(page::MailboxPage(Arc::clone(&shared))),
             )));
         }
-        Ok(Mailbox { shared, address, page: page_address, certificate, tasks })
+        Ok(Mailbox { shared, address, page: page_address, certificate, outage, usual, tasks })
     }
 
     /// Where it listens.
@@ -171,6 +178,17 @@ impl Mailbox {
         Ok(())
     }
 
+    /// Behaves otherwise from now on, until it is told to work. What [`Mailbox::change`] said before
+    /// counts no more.
+    ///
+    /// # Errors
+    /// What cannot be.
+    pub fn behave(&self, behaviour: Behaviour) -> Result<(), String> {
+        self.change(self.usual.behaving(behaviour)?)?;
+        self.outage.set(behaviour == Behaviour::Down);
+        Ok(())
+    }
+
     /// Cuts all connections. New ones are let in.
     pub fn disconnect(&self) {
         self.shared.stop.send_modify(|generation| *generation += 1);
@@ -184,9 +202,9 @@ impl Drop for Mailbox {
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+async fn accept(mut listener: ClosingListener, shared: Arc<Shared>) {
     for number in 0.. {
-        let stream = crate::smsc::accepted(&listener).await;
+        let stream = listener.accept().await;
         tokio::spawn(session::serve(Arc::clone(&shared), number, stream, shared.stop.subscribe()));
     }
 }

@@ -1,3 +1,4 @@
+use crate::behaviour::{Behaviour, SLOW_ANSWER};
 use crate::chance::Delay;
 use crate::town::Habits;
 use serde::{Deserialize, Serialize};
@@ -142,6 +143,19 @@ impl MailboxOptions {
     pub fn from_toml(text: &str) -> Result<Self, String> {
         let options: MailboxOptions = toml::from_str(text).map_err(|error| error.to_string())?;
         options.check()?;
+        Ok(options)
+    }
+
+    /// The same scenario with another behaviour.
+    pub(super) fn behaving(&self, behaviour: Behaviour) -> Result<MailboxOptions, String> {
+        let mut options = self.clone();
+        match behaviour {
+            Behaviour::Works | Behaviour::Down => {}
+            Behaviour::Slow => options.latency = SLOW_ANSWER,
+            Behaviour::WithoutReceipts => {
+                return Err("a mail server sends no receipts that could be missing".to_owned());
+            }
+        }
         Ok(options)
     }
 

@@ -15,6 +15,7 @@ mod tests;
 pub use options::{PageError, PageStage, PagingOptions};
 pub use tag_book::{PagedMessage, PagingStats};
 
+use crate::behaviour::{Behaviour, ClosingListener, Outage};
 use crate::clock::Clock;
 use crate::town::Conduct;
 use snpp::server::{PagerAnswer, PagingTerminal};
@@ -32,6 +33,10 @@ pub struct PagingCarrier {
     shared: Arc<PagingShared>,
     address: SocketAddr,
     page: Option<SocketAddr>,
+    /// Closes its listener.
+    outage: Outage,
+    /// As it was started.
+    usual: PagingOptions,
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
 
@@ -77,6 +82,7 @@ impl PagingCarrier {
             Some(address) => Some(TcpListener::bind(address).await?),
             None => None,
         };
+        let (outage, usual) = (Outage::none(), options.clone());
         let clock = Clock::start();
         let shared = Arc::new(PagingShared {
             book: Mutex::new(TagBook::new(options.seed, clock.now_us(), options.keep)),
@@ -88,12 +94,13 @@ impl PagingCarrier {
         });
         let address = listener.local_addr()?;
         let page_address = page.as_ref().map(TcpListener::local_addr).transpose()?;
+        let listener = outage.over(listener, shared.stop.clone())?;
         let mut tasks = vec![tokio::spawn(accept(listener, Arc::clone(&shared)))];
         if let Some(page) = page {
             let answers = Arc::new(page::PagingPage(Arc::clone(&shared)));
             tasks.push(tokio::spawn(crate::page::serve(page, answers)));
         }
-        Ok(PagingCarrier { shared, address, page: page_address, tasks })
+        Ok(PagingCarrier { shared, address, page: page_address, outage, usual, tasks })
     }
 
     /// Where it listens.
@@ -132,6 +139,17 @@ impl PagingCarrier {
         Ok(())
     }
 
+    /// Behaves otherwise from now on, until it is told to work. What [`PagingCarrier::change`] said before
+    /// counts no more.
+    ///
+    /// # Errors
+    /// What cannot be.
+    pub fn behave(&self, behaviour: Behaviour) -> Result<(), String> {
+        self.change(self.usual.behaving(behaviour)?)?;
+        self.outage.set(behaviour == Behaviour::Down);
+        Ok(())
+    }
+
     /// Cuts all connections. New ones are let in.
     pub fn disconnect(&self) {
         self.shared.stop.send_modify(|generation| *generation += 1);
@@ -145,9 +163,9 @@ impl Drop for PagingCarrier {
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<PagingShared>) {
+async fn accept(mut listener: ClosingListener, shared: Arc<PagingShared>) {
     for number in 0.. {
-        let stream = crate::smsc::accepted(&listener).await;
+        let stream = listener.accept().await;
         tokio::spawn(session::serve(Arc::clone(&shared), number, stream, shared.stop.subscribe()));
     }
 }

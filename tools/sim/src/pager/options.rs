@@ -1,3 +1,4 @@
+use crate::behaviour::{Behaviour, SLOW_ANSWER};
 use crate::chance::Delay;
 use crate::town::Habits;
 use serde::{Deserialize, Serialize};
@@ -93,6 +94,19 @@ impl PagingOptions {
     pub fn from_toml(text: &str) -> Result<Self, String> {
         let options: PagingOptions = toml::from_str(text).map_err(|error| error.to_string())?;
         options.check()?;
+        Ok(options)
+    }
+
+    /// The same scenario with another behaviour.
+    pub(super) fn behaving(&self, behaviour: Behaviour) -> Result<PagingOptions, String> {
+        let mut options = self.clone();
+        match behaviour {
+            Behaviour::Works | Behaviour::Down => {}
+            Behaviour::Slow => options.latency = SLOW_ANSWER,
+            Behaviour::WithoutReceipts => {
+                return Err("a paging carrier is asked for receipts, and has none to leave out".to_owned());
+            }
+        }
         Ok(options)
     }
 

@@ -44,6 +44,7 @@ pub use traffic::{Injection, LongForm, PhoneReply, Traffic};
 /// What a scenario file says: the options.
 pub type Scenario = SmscOptions;
 
+use crate::behaviour::{Behaviour, ClosingListener, Outage};
 use crate::clock::Clock;
 use card::Card;
 use delivery_queue::DeliveryQueue;
@@ -73,6 +74,10 @@ pub struct Smsc {
     address: SocketAddr,
     tls: Option<(SocketAddr, String)>,
     page: Option<SocketAddr>,
+    /// Closes its listeners.
+    outage: Outage,
+    /// As it was started.
+    usual: SmscOptions,
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
 
@@ -204,13 +209,17 @@ impl Smsc {
             let (config, pem) = line::server(wanted).map_err(invalid)?;
             tls = Some((TcpListener::bind(&wanted.listen).await?, config, pem));
         }
+        let usual = options.clone();
         let shared = Arc::new(Shared::new(options)?);
+        let outage = Outage::none();
         let address = listener.local_addr()?;
         let page_address = page.as_ref().map(TcpListener::local_addr).transpose()?;
+        let listener = outage.over(listener, shared.stop.clone())?;
         let mut tasks = vec![tokio::spawn(accept(listener, None, Arc::clone(&shared)))];
         let mut tls_address = None;
         if let Some((listener, config, pem)) = tls {
             tls_address = Some((listener.local_addr()?, pem));
+            let listener = outage.over(listener, shared.stop.clone())?;
             tasks.push(tokio::spawn(accept(listener, Some(config), Arc::clone(&shared))));
         }
         let post = Arc::clone(&shared);
@@ -221,7 +230,7 @@ impl Smsc {
         if let Some(page) = page {
             tasks.push(tokio::spawn(crate::page::serve(page, Arc::new(page::SmscPage(Arc::clone(&shared))))));
         }
-        Ok(Smsc { shared, address, tls: tls_address, page: page_address, tasks })
+        Ok(Smsc { shared, address, tls: tls_address, page: page_address, outage, usual, tasks })
     }
 
     /// Where it listens.
@@ -270,6 +279,17 @@ impl Smsc {
         self.shared.begin(options)
     }
 
+    /// Behaves otherwise from now on, until it is told to work. What it has been told by
+    /// [`Smsc::change`] before counts no more.
+    ///
+    /// # Errors
+    /// What cannot be, by its field.
+    pub fn behave(&self, behaviour: Behaviour) -> Result<(), String> {
+        self.change(self.usual.behaving(behaviour))?;
+        self.outage.set(behaviour == Behaviour::Down);
+        Ok(())
+    }
+
     /// Cuts all connections. New ones are let in.
     pub fn disconnect(&self) {
         self.shared.stop.send_modify(|generation| *generation += 1);
@@ -291,9 +311,9 @@ impl Drop for Smsc {
     }
 }
 
-async fn accept(listener: TcpListener, tls: Option<Arc<rustls::ServerConfig>>, shared: Arc<Shared>) {
+async fn accept(mut listener: ClosingListener, tls: Option<Arc<rustls::ServerConfig>>, shared: Arc<Shared>) {
     loop {
-        let stream = accepted(&listener).await;
+        let stream = listener.accept().await;
         let session = shared.session(&stream, tls.is_some());
         let line = match &tls {
             None => SmscLine::plain(stream),

@@ -2,6 +2,7 @@ use super::faults::{Answers, Disconnects, Login, Prefix, TlsListener};
 use super::phases::Phase;
 use super::receipts::{IdForm, ReceiptOn, Receipts, StateShare};
 use super::traffic::{PhoneReply, RATE_MAX, Traffic};
+use crate::behaviour::{Behaviour, SLOW_ANSWER};
 use crate::chance::Delay;
 use crate::town::Habits;
 use serde::{Deserialize, Serialize};
@@ -190,6 +191,17 @@ impl SmscOptions {
     pub fn sink() -> Self {
         let receipts = Receipts { on: ReceiptOn::Never, ..Receipts::default() };
         SmscOptions { receipts, count: Counting::Off, keep: 0, ..SmscOptions::default() }
+    }
+
+    /// The same scenario with another behaviour.
+    pub(super) fn behaving(&self, behaviour: Behaviour) -> SmscOptions {
+        let mut options = self.clone();
+        match behaviour {
+            Behaviour::Works | Behaviour::Down => {}
+            Behaviour::Slow => options.latency = SLOW_ANSWER,
+            Behaviour::WithoutReceipts => options.receipts.on = ReceiptOn::Never,
+        }
+        options
     }
 
     /// Checks what a scenario may get wrong.

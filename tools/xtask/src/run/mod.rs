@@ -1,6 +1,7 @@
-//! `cargo xtask check`, `test` and `story`: the stages that decide about a change, cheapest first.
+//! `cargo xtask check`, `test`, `story` and `console`: the stages that decide about a change, cheapest first.
 
 mod compile;
+mod console;
 mod full_run;
 mod fuzz;
 mod jobs;
@@ -13,6 +14,7 @@ mod usage;
 use crate::groups::{FOREIGN_TESTS, GROUPS, StoryGroup};
 use crate::{root, tidy};
 use compile::{Binary, cargo, succeeds};
+pub use console::console;
 use full_run::FullRun;
 pub use fuzz::fuzz;
 use retry::HeldAgain;
@@ -120,12 +122,14 @@ impl Run {
         self.stages.run("format", format)?;
         let root = self.root.clone();
         self.stages.run("tidy", || is_tidy(&root))?;
+        self.console_build()?;
         self.stages.run("clippy", clippy)?;
         let mut binaries = self.stages.run("build", || {
             let binaries = compile::tests(&["--workspace"])?;
             build_program()?;
             Ok(binaries)
         })?;
+        self.console_types()?;
         let it = binaries.iter().position(is_of_stories).ok_or("cargo built no stories")?;
         let it = binaries.remove(it);
         self.units("unit tests", &binaries, TestPart::Alone)?;
@@ -144,6 +148,7 @@ impl Run {
             }
             _ => Ok(()),
         })?;
+        self.console_after(extent)?;
         if extent == Extent::Test {
             return Ok(());
         }

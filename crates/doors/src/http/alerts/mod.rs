@@ -11,6 +11,7 @@ mod check;
 mod event_position;
 pub(crate) mod events;
 mod extension;
+mod filter;
 mod follow_up;
 mod forecasts;
 mod people;
@@ -24,6 +25,7 @@ mod xml;
 
 use self::body::callback;
 use self::events::EventStreams;
+use self::filter::AlertFilter;
 use crate::http::app::App;
 use crate::http::approvals::{self, deciders};
 use crate::http::attachments;
@@ -63,6 +65,8 @@ use tokio::sync::Notify;
 const KEY_OCTETS_MAX: usize = 255;
 /// Alerts looked through for those of one token, per page.
 const OWN_SCAN_MAX: usize = 10_000;
+/// Alerts read at a time where a filter may leave most of them out.
+const SCANNED_AT_ONCE: usize = 200;
 /// Observers of one alert.
 const OBSERVERS_MAX: usize = 100;
 /// Characters of an answer.
@@ -265,10 +269,10 @@ async fn forecast(
 }
 
 async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> HttpResult<Json<Value>> {
-    let query = Query::read(&uri, &["cursor", "limit"])?;
+    let query = Query::read(&uri, &filter::NAMES)?;
     let limit = query.limit()?;
     let before = query.number_cursor()?.map(AlertNo);
-    let (alerts, next) = page(&app, &caller, before, limit).await?;
+    let (alerts, next) = found(&app, &caller, (before, limit), &AlertFilter::read(&query)?).await?;
     let items: Vec<Value> = alerts.iter().map(view::summary).collect();
     Ok(Json(json!({"items": items, "next": next.map(|no| cursor(no.0))})))
 }
@@ -277,18 +281,31 @@ async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> HttpResult<Js
 pub(crate) async fn page(
     app: &App,
     caller: &Caller,
-    mut before: Option<AlertNo>,
+    before: Option<AlertNo>,
     limit: usize,
+) -> HttpResult<(Vec<Alert>, Option<AlertNo>)> {
+    found(app, caller, (before, limit), &AlertFilter::default()).await
+}
+
+/// The same of those that fit a filter. A page may have fewer than it could, where others have to be looked
+/// through.
+async fn found(
+    app: &App,
+    caller: &Caller,
+    (mut before, limit): (Option<AlertNo>, usize),
+    filter: &AlertFilter,
 ) -> HttpResult<(Vec<Alert>, Option<AlertNo>)> {
     let mut alerts = Vec::new();
     let mut seen = 0;
+    let at_once = if filter.is_empty() { limit } else { limit.max(SCANNED_AT_ONCE) };
     loop {
-        let slice = app.store.alerts_before(caller.account(), before, limit).await?;
-        let (ended, last) = (slice.len() < limit, slice.last().map(|alert| alert.no));
+        let slice = app.store.alerts_before(caller.account(), before, at_once).await?;
+        let is_past = slice.last().is_some_and(|alert| filter.is_past(alert));
+        let (ended, last) = (is_past || slice.len() < at_once, slice.last().map(|alert| alert.no));
         seen += slice.len();
         for alert in slice {
             let is_own = !caller.only_own() || alert.token == caller.token.id;
-            if is_own && scope::has(app, caller, &alert).await? {
+            if is_own && filter.fits(&alert) && scope::has(app, caller, &alert).await? {
                 let no = alert.no;
                 alerts.push(alert);
                 if alerts.len() == limit {

@@ -118,6 +118,8 @@ const CASES: &[Case] = &[
     Case { row: ("POST", "/api/v1/routes/{id}:test"), path: "/api/v1/routes/carrier:test", headers: JSON, body: r#"{"to": "+46701000009"}"#, verb: "route.test", status: 202 },
     Case { row: ("POST", "/api/v1/recipients/{id}/devices/{n}:test"), path: "/api/v1/recipients/bo/devices/1:test", headers: JSON, body: "{}", verb: "device.test", status: 202 },
     Case { row: ("POST", "/api/v1/clients/{id}:unbind"), path: "/api/v1/clients/bank:unbind", headers: JSON, body: r#"{"reason": "it floods"}"#, verb: "client.unbind", status: 202 },
+    Case { row: ("PATCH", "/api/v1/setup"), path: "/api/v1/setup", headers: JSON, body: r#"{"time_zone": "Europe/Stockholm"}"#, verb: "setup.change", status: 200 },
+    Case { row: ("POST", "/api/v1/demo/carriers/{id}"), path: "/api/v1/demo/carriers/carrier-a", headers: JSON, body: r#"{"behaviour": "down"}"#, verb: "demo.carrier", status: 200 },
     Case { row: ("POST", "/api/v1/reload"), path: "/api/v1/reload", headers: &[], body: "", verb: "config.reload", status: 200 },
 ];
 

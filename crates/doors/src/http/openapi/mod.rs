@@ -253,13 +253,16 @@ fn parameters_of(row: &Operation, types: &Map<String, Value>) -> Vec<Value> {
     out
 }
 
-/// A parameter with the type that it has on this path or on those below one, else everywhere. What a platform
-/// hands in is text.
+/// A parameter with the type that it has on this path or on those below one (of several on the longest, and
+/// perhaps with one method alone), else everywhere. What a platform hands in is text.
 fn parameter(name: &str, place: &str, row: &Operation, types: &Map<String, Value>) -> Value {
-    let of_path = types.iter().find_map(|(known, schema)| {
-        let (known, path) = known.split_once(' ')?;
-        (known == name && row.path.starts_with(path)).then_some(schema)
+    let of_path = types.iter().filter_map(|(known, schema)| {
+        let (known, rest) = known.split_once(' ')?;
+        let (method, path) = rest.split_once(' ').unwrap_or((row.method, rest));
+        let is_its = known == name && method == row.method && row.path.starts_with(path);
+        is_its.then_some((path.len(), schema))
     });
+    let of_path = of_path.max_by_key(|(length, _)| *length).map(|(_, schema)| schema);
     let usual = || types.get(name).filter(|_| !row.is_for_people);
     let mut schema = of_path.or_else(usual).cloned().unwrap_or_else(|| json!({"type": "string"}));
     let mut part = |key: &str| schema.as_object_mut().and_then(|schema| schema.remove(key));

@@ -5,10 +5,10 @@ use crate::http::routes::{Gives, Operation, Takes};
 
 /// Names that the path does not tell.
 const OWN: &[(&str, &str, &str)] = &[
-    ("GET", "/", "front_page"),
+    ("GET", "/plain", "front_page"),
     ("POST", "/login", "login"),
     ("POST", "/logout", "logout"),
-    ("GET", "/alerts/{id}", "alert_page"),
+    ("GET", "/plain/alerts/{id}", "alert_page"),
     ("GET", "/a/{token}", "answer_page"),
     ("POST", "/a/{token}", "submit_answer_page"),
     ("GET", "/p/{token}", "person_page"),
@@ -16,6 +16,7 @@ const OWN: &[(&str, &str, &str)] = &[
     ("POST", "/w/{token}", "take_callback"),
     ("GET", "/healthz", "get_health"),
     ("GET", "/readyz", "get_readiness"),
+    ("GET", "/api/v1/readiness", "get_alerting_readiness"),
     ("GET", "/openapi.json", "get_openapi"),
     ("GET", "/cap/feed.atom", "get_cap_feed"),
     ("GET", "/cap/{id}", "get_cap_message"),

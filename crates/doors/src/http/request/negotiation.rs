@@ -7,13 +7,7 @@ use axum::http::header::ACCEPT;
 /// The one of `offered` with the highest quality for the client; the first at equal quality, or without an
 /// Accept header.
 pub(crate) fn negotiate<'o>(headers: &HeaderMap, offered: &[&'o str]) -> HttpResult<&'o str> {
-    let wanted: Vec<(String, f32)> = headers
-        .get_all(ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|line| line.split(','))
-        .map(range)
-        .collect();
+    let wanted = ranges(headers);
     if wanted.is_empty() {
         return Ok(offered[0]);
     }
@@ -32,6 +26,36 @@ pub(crate) fn negotiate<'o>(headers: &HeaderMap, offered: &[&'o str]) -> HttpRes
     })
 }
 
+/// Whether a client takes a media type, and how it says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Liking {
+    /// It names the type, or all of its kind.
+    Named,
+    /// It takes anything, by `*/*` or without an Accept header.
+    Anything,
+    Refused,
+}
+
+/// How a client likes a media type.
+pub(crate) fn liking(headers: &HeaderMap, candidate: &str) -> Liking {
+    let wanted = ranges(headers);
+    if wanted.is_empty() {
+        return Liking::Anything;
+    }
+    let (specificity, quality) = best_range(candidate, &wanted);
+    match specificity {
+        _ if quality <= 0.0 => Liking::Refused,
+        0 | 1 => Liking::Anything,
+        _ => Liking::Named,
+    }
+}
+
+/// The ranges of the Accept header with their qualities.
+fn ranges(headers: &HeaderMap) -> Vec<(String, f32)> {
+    let lines = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    lines.flat_map(|line| line.split(',')).map(range).collect()
+}
+
 fn range(text: &str) -> (String, f32) {
     let mut parts = text.split(';').map(str::trim);
     let range = parts.next().unwrap_or_default().to_ascii_lowercase();
@@ -41,6 +65,11 @@ fn range(text: &str) -> (String, f32) {
 
 /// The quality of the most specific range that fits.
 fn quality(candidate: &str, wanted: &[(String, f32)]) -> f32 {
+    best_range(candidate, wanted).1
+}
+
+/// How specific that range is, from 1 (anything) to 3 (the type itself), and its quality; twice 0: none fits.
+fn best_range(candidate: &str, wanted: &[(String, f32)]) -> (u8, f32) {
     let kind = candidate.split('/').next().unwrap_or_default();
     let specificity = |range: &str| match range {
         exact if exact == candidate => 3,
@@ -53,7 +82,7 @@ fn quality(candidate: &str, wanted: &[(String, f32)]) -> f32 {
     };
     let fitting =
         wanted.iter().map(|(range, quality)| (specificity(range), *quality)).filter(|(s, _)| *s > 0);
-    fitting.max_by_key(|(specificity, _)| *specificity).map_or(0.0, |(_, quality)| quality)
+    fitting.max_by_key(|(specificity, _)| *specificity).unwrap_or((0, 0.0))
 }
 
 #[cfg(test)]

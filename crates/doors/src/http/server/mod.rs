@@ -15,7 +15,9 @@ pub(crate) use http2::STREAMS_MAX as HTTP2_STREAMS_MAX;
 use crate::activity::{Activity, ClientTimes};
 use crate::http::app::App;
 use crate::http::approvals;
+use crate::http::console::Console;
 use crate::http::problem::{HttpProblem, ProblemKind};
+use crate::http::session::links::SignInLinks;
 use crate::http::{AdminRecord, Deps, HttpConfig, router, schedules};
 use crate::kannel::{BEGINNING_OCTETS, FastPath, GeneralPath, PATH, SendSms, is_for_fast_path};
 use axum::Router;
@@ -78,6 +80,7 @@ pub struct HttpRunning {
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
     admin: AdminRecord,
+    links: SignInLinks,
     #[cfg(test)]
     app: App,
 }
@@ -98,6 +101,11 @@ impl HttpRunning {
     /// What it knows of admin tokens; whoever makes one sets it.
     pub fn admin_record(&self) -> AdminRecord {
         self.admin.clone()
+    }
+
+    /// Makes one-time links that sign users in at this door.
+    pub fn sign_in_links(&self) -> SignInLinks {
+        self.links.clone()
     }
 
     /// Where it listens.
@@ -134,11 +142,11 @@ pub async fn serve(config: HttpConfig, deps: Deps) -> Result<HttpRunning, ServeE
     let app = App::new(deps, &config, stopping.clone());
     let (following, telling) = (app.clone(), app.clone());
     let (scheduling, keeping) = (app.clone(), app.clone());
-    let admin = app.auth.admin.clone();
+    let (admin, links) = (app.auth.admin.clone(), app.auth.sign_in.links.clone());
     #[cfg(test)]
     let shared = app.clone();
     let door = HttpDoorState {
-        paths: RequestPaths::new(app, Arc::new(sendsms)),
+        paths: RequestPaths::new(app, Arc::new(sendsms), Console::new(config.console)),
         tls: config.tls.as_deref().map(offering_http2).map(TlsAcceptor::from),
         places: Places::new(
             config.limits.connections_max,
@@ -172,6 +180,7 @@ pub async fn serve(config: HttpConfig, deps: Deps) -> Result<HttpRunning, ServeE
         stop,
         task,
         admin,
+        links,
         #[cfg(test)]
         app: shared,
     })
@@ -308,9 +317,9 @@ struct RequestPaths {
 }
 
 impl RequestPaths {
-    fn new(app: App, sendsms: Arc<SendSms>) -> RequestPaths {
+    fn new(app: App, sendsms: Arc<SendSms>, console: Console) -> RequestPaths {
         RequestPaths {
-            router: TowerToHyperService::new(router::router(app.clone())),
+            router: TowerToHyperService::new(router::router(app.clone(), console)),
             app,
             general_path: Arc::new(GeneralPath::new(sendsms.clone())),
             fast_path: Arc::new(FastPath::new(sendsms)),

@@ -2,10 +2,13 @@
 //! signing out.
 //!
 //! `GET`, `POST`, `DELETE /api/v1/session` · `POST /api/v1/session:second`, `:confirm` · `GET
-//! /api/v1/session/options`. [`factors`] checks what comes with or behind a password, [`view`] shows a
-//! session; [`crate::http::auth::user_session`] has the session itself.
+//! /api/v1/session/options` · `GET /auth/link/{secret}` ([`links`]). [`factors`] checks what comes with or
+//! behind a password, [`view`] shows a session with its [`facts`]; [`crate::http::auth::user_session`] has
+//! the session itself.
 
 pub(crate) mod factors;
+mod facts;
+pub(crate) mod links;
 #[cfg(test)]
 mod tests;
 pub(crate) mod view;
@@ -50,6 +53,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/v1/session/options", get(options))
         .route("/api/v1/session:second", post(second_factor))
         .route("/api/v1/session:confirm", post(confirm))
+        .route("/auth/link/{secret}", get(links::open))
 }
 
 /// Reads a JSON body of somebody who is not yet known: a short one, which says that it is JSON.
@@ -111,7 +115,7 @@ async fn sign_in(State(app): State<App>, request: Request) -> HttpResult<Respons
         SignInBy::Passkey(response) => (by_passkey(&app, &account, response, client).await?, false),
     };
     let session = begin(&app, (&parts.headers, client), &user, is_pending).await?;
-    answered(&app, &user, &session)
+    answered(&app, &user, &session).await
 }
 
 /// The user with this name and password. Where there is none it takes the same time, and says the same.
@@ -235,20 +239,20 @@ async fn note(
 }
 
 /// The session with its cookie.
-pub(crate) fn answered(app: &App, user: &StoredUser, session: &UserSession) -> HttpResult<Response> {
-    let mut response = Json(view::session(app, user, session)?).into_response();
+pub(crate) async fn answered(app: &App, user: &StoredUser, session: &UserSession) -> HttpResult<Response> {
+    let mut response = Json(view::session(app, user, session).await?).into_response();
     let cookie = user_session::set_cookie(app, Some(session))?;
     response.headers_mut().append(SET_COOKIE, cookie);
     Ok(response)
 }
 
 async fn options(State(app): State<App>) -> HttpResult<Json<Value>> {
-    Ok(Json(view::options(&app)?))
+    Ok(Json(view::options(&app).await?))
 }
 
 async fn show(State(app): State<App>, request: Request) -> HttpResult<Json<Value>> {
     let (session, user) = own(&app, request.headers()).await?;
-    Ok(Json(view::session(&app, &user, &session)?))
+    Ok(Json(view::session(&app, &user, &session).await?))
 }
 
 /// The session of these headers and its user.
@@ -300,7 +304,7 @@ async fn second_factor(State(app): State<App>, request: Request) -> HttpResult<R
         return Err(user_session::ended());
     }
     app.store.put_session(renewed.stored.clone(), None, app.now()).await?;
-    answered(&app, &user, &renewed)
+    answered(&app, &user, &renewed).await
 }
 
 /// The user, once a factor of theirs is right; it is used up in the same stroke.
@@ -353,7 +357,7 @@ async fn confirm(
     }
     session.state.confirmed_s = times.confirmed_s;
     session.stored = stored;
-    Ok(Json(view::session(&app, &user, &session)?))
+    Ok(Json(view::session(&app, &user, &session).await?))
 }
 
 fn password_of(node: &JsonNode) -> Option<String> {

@@ -315,3 +315,26 @@ async fn signing_in_and_out_is_in_the_audit_trail() {
     assert!(!trail.to_string().contains(PASSWORD));
     server.close().await;
 }
+
+#[tokio::test]
+async fn a_session_says_whose_server_it_is_and_whom_its_spaces_reach() {
+    let server = TestServer::open().await;
+    let options = said(server.anon(Method::GET, "/api/v1/session/options")).await.1;
+    assert_eq!((&options["needs_setup"], &options["site"]), (&json!(true), &json!("Town")), "{options}");
+    let mut eva = server.signed_in("eva", json!({"roles": ["viewer"]})).await;
+    let (_, session) = eva.get("/api/v1/session").await;
+    assert_eq!(
+        (&session["organisation"], &session["is_demo_server"]),
+        (&json!("Town"), &json!(true)),
+        "{session}"
+    );
+    // The live route leads to a carrier, that of drills to a simulator.
+    let spaces = json!({
+        "live": {"routes": 1, "simulated": false},
+        "drill": {"routes": 1, "simulated": true, "real_people": 0},
+    });
+    assert_eq!(session["spaces"], spaces, "{session}");
+    let options = said(server.anon(Method::GET, "/api/v1/session/options")).await.1;
+    assert_eq!(options["needs_setup"], false);
+    server.close().await;
+}

@@ -1,15 +1,19 @@
 //! A session as its own browser sees it, and the ways to sign in.
 
+use super::facts;
 use crate::http::app::App;
 use crate::http::auth::user_session::{UserSession, timestamp};
 use crate::http::problem::HttpResult;
 use crate::http::request::time_text::rfc3339;
+use crate::http::system::site;
 use crate::http::users::record::StoredUser;
 use crate::http::users::{passkeys, view};
+use records::Account;
 use serde_json::{Value, json};
 use sign_in::passkey::UserVerification;
 use sign_in::passkey::options::request;
 use sign_in::session::CONFIRMED_S;
+use store::DocumentKind;
 
 /// What the challenge of a passkey is made for by which somebody signs in.
 pub(crate) const SIGN_IN: &str = "sign-in";
@@ -20,7 +24,7 @@ pub(crate) fn purpose(session: &UserSession) -> String {
 }
 
 /// One session.
-pub(crate) fn session(app: &App, user: &StoredUser, session: &UserSession) -> HttpResult<Value> {
+pub(crate) async fn session(app: &App, user: &StoredUser, session: &UserSession) -> HttpResult<Value> {
     let credentials = &user.record.credentials;
     let mut factors = Vec::new();
     if credentials.totp.is_some() {
@@ -44,7 +48,7 @@ pub(crate) fn session(app: &App, user: &StoredUser, session: &UserSession) -> Ht
     let is_pending = session.state.is_pending;
     let times = session.times();
     let confirmed = rfc3339(timestamp(times.confirmed_s.saturating_add(CONFIRMED_S)));
-    Ok(json!({
+    let mut view = json!({
         "state": if is_pending { "second_factor" } else { "signed_in" },
         "csrf": session.token.csrf(),
         "ends": rfc3339(timestamp(times.ends_s())),
@@ -52,13 +56,19 @@ pub(crate) fn session(app: &App, user: &StoredUser, session: &UserSession) -> Ht
         "factors": factors,
         "passkey": passkey,
         "user": if is_pending { Value::Null } else { view::user(user) },
-    }))
+    });
+    // Who has given a password alone learns nothing of the server.
+    let facts = if is_pending { facts::unknown() } else { facts::members(app, &user.account).await };
+    if let Value::Object(members) = &mut view {
+        members.extend(facts);
+    }
+    Ok(view)
 }
 
 /// The ways to sign in.
-pub(crate) fn options(app: &App) -> HttpResult<Value> {
+pub(crate) async fn options(app: &App) -> HttpResult<Value> {
     let state = &app.auth.sign_in;
-    let policy = state.policy.load();
+    let policy = state.policy.load_full();
     let passkey = match state.party() {
         Ok(party) => {
             let challenge = state.seal.challenge(SIGN_IN, app.now())?;
@@ -67,5 +77,12 @@ pub(crate) fn options(app: &App) -> HttpResult<Value> {
         Err(_) => Value::Null,
     };
     let provider = policy.oidc.as_ref().map(|oidc| json!({"name": oidc.name, "start": "/auth/oidc/start"}));
-    Ok(json!({"site": policy.site(), "password": true, "passkey": passkey, "provider": provider}))
+    let users = app.store.count_documents(Account::DEFAULT, DocumentKind::User).await?;
+    Ok(json!({
+        "site": site::of(app).await?.organisation().unwrap_or(policy.site()),
+        "password": true,
+        "passkey": passkey,
+        "provider": provider,
+        "needs_setup": users == 0,
+    }))
 }

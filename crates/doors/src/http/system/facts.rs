@@ -1,6 +1,8 @@
 //! ServerFacts is what the config and the start of the process say of the server; ServerHandles are the parts
 //! of it that only operators look at.
 
+use crate::http::demo::DemoCarriers;
+use crate::http::map::MapFiles;
 use crate::http::system::ConfigAccess;
 use crate::smpp::Clients;
 use arc_swap::ArcSwap;
@@ -56,4 +58,8 @@ pub struct ServerHandles {
     pub facts: ArcSwap<ServerFacts>,
     /// The config; nothing: the server was not built from one.
     pub config: OnceLock<Arc<dyn ConfigAccess>>,
+    /// What a demonstration lets people break; nothing: it is none.
+    pub demo: OnceLock<Arc<dyn DemoCarriers>>,
+    /// The map of the operators' own.
+    pub map: ArcSwap<MapFiles>,
 }

@@ -1,13 +1,14 @@
 //! The server itself, as operators see it: its state, its config, what of the first run is done, edge sites,
 //! text topics.
 //!
-//! `GET /api/v1/server` · `GET /api/v1/config` · `POST /api/v1/config:check` · `GET /api/v1/setup` ·
+//! `GET /api/v1/server` · `GET /api/v1/config` · `POST /api/v1/config:check` · `GET`, `PATCH /api/v1/setup` ·
 //! `GET /api/v1/edge-sites` · `GET /api/v1/topics` · `GET /api/v1/topics/{name}/messages`
 
 pub(crate) mod config;
 mod edge_sites;
 mod facts;
 mod setup;
+pub(crate) mod site;
 #[cfg(test)]
 mod tests;
 mod topics;
@@ -44,7 +45,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/v1/server", get(server))
         .route("/api/v1/config", get(config::show))
         .route("/api/v1/config:check", post(config::check))
-        .route("/api/v1/setup", get(setup::show))
+        .route("/api/v1/setup", get(setup::show).patch(site::change))
         .route("/api/v1/edge-sites", get(edge_sites::list))
         .route("/api/v1/topics", get(topics::list))
         .route("/api/v1/topics/{id}/messages", get(topics::messages))
@@ -54,6 +55,7 @@ pub(crate) fn routes() -> Router<App> {
 async fn server(State(app): State<App>, _: Caller, uri: Uri) -> HttpResult<Json<Value>> {
     Query::read(&uri, &[])?;
     let handles = &app.operations.server;
+    let site = site::of(&app).await?;
     let facts = handles.facts.load_full();
     let leader = app.engine.leader();
     let health = tokio::time::timeout(HEALTH_WITHIN, app.engine.health()).await;
@@ -63,8 +65,8 @@ async fn server(State(app): State<App>, _: Caller, uri: Uri) -> HttpResult<Json<
     let (store, bus) = (app.store.trouble(), app.engine.bus_trouble());
     Ok(Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "organisation": facts.organisation,
-        "time_zone": jiff::tz::TimeZone::system().iana_name().unwrap_or("UTC"),
+        "organisation": site.organisation(),
+        "time_zone": site.time_zone(),
         "node": facts.node,
         "leader": leader_view(&leader),
         "nodes": nodes(&app, facts.node.as_deref()),

@@ -22,7 +22,7 @@ const ALERTS_MAX: usize = 1_000;
 pub(super) async fn show(State(app): State<App>, caller: Caller, uri: Uri) -> HttpResult<Json<Value>> {
     Query::read(&uri, &[])?;
     let account = caller.account();
-    let organisation = app.operations.server.facts.load().organisation.clone();
+    let site = super::site::of(&app).await?;
     let routes = app.engine.health().await?.routes;
     let live = routes.iter().filter(|(route, _)| route.mode == Mode::Live && !route.simulated).count();
     let people = app.store.recipient_count(account).await?;
@@ -30,13 +30,14 @@ pub(super) async fn show(State(app): State<App>, caller: Caller, uri: Uri) -> Ht
     let count = |mode: Mode| alerts.iter().filter(|alert| alert.request.mode == mode).count() as u64;
     let step = |count: u64| json!({"done": count > 0, "count": count});
     Ok(Json(json!({
-        "organisation": step(u64::from(organisation.is_some())),
+        "organisation": step(u64::from(site.organisation().is_some())),
         "administrator": step(administrators(&app, account).await?),
         "live_route": step(live as u64),
         "people": step(people),
         "alert": step(count(Mode::Live)),
         "drill": step(count(Mode::Drill)),
         "alerts_counted_max": ALERTS_MAX,
+        "settings": site.view(),
     })))
 }
 

@@ -143,3 +143,38 @@ async fn edge_sites_are_those_of_the_config() {
     assert_eq!(list["items"], json!([expected]), "{list}");
     server.close().await;
 }
+
+#[tokio::test]
+async fn the_first_run_names_the_zone_and_the_organisation_where_the_config_does_not() {
+    let server = TestServer::open().await;
+    let change = |body: Value| said(server.call(Method::PATCH, "/api/v1/setup").json(&body));
+    let (status, setup) = change(json!({"time_zone": "europe/stockholm"})).await;
+    let zone = json!({"value": "Europe/Stockholm", "from": "setup"});
+    assert_eq!((status.as_u16(), &setup["settings"]["time_zone"]), (200, &zone), "{setup}");
+    assert_eq!(setup["settings"]["organisation"], json!({"value": "Town", "from": "config"}), "{setup}");
+    assert_eq!(server.get("/api/v1/server").await.1["time_zone"], "Europe/Stockholm");
+    let (status, problem) = change(json!({"organisation": "City of Lindvik"})).await;
+    assert_eq!((status.as_u16(), slug(&problem)), (409, "wrong-state"), "{problem}");
+    for (body, field) in [
+        (json!({"time_zone": "Europe/Almvik"}), "time_zone"),
+        (json!({"time_zone": 1}), "time_zone"),
+        (json!({"organization": "x"}), "organization"),
+        (json!({"organisation": "x".repeat(201)}), "organisation"),
+    ] {
+        let (status, problem) = change(body).await;
+        assert_eq!(status, 422, "{problem}");
+        assert!(!reason(&problem, field).is_empty(), "{problem}");
+    }
+    server.policies.server.facts.store(Arc::default());
+    let (status, setup) = change(json!({"organisation": "City of Lindvik", "time_zone": null})).await;
+    assert_eq!((status.as_u16(), &setup["organisation"]["done"]), (200, &json!(true)), "{setup}");
+    assert_eq!(setup["settings"]["organisation"], json!({"value": "City of Lindvik", "from": "setup"}));
+    assert_eq!(setup["settings"]["time_zone"]["from"], "system", "{setup}");
+    // It holds in every process.
+    let mut eva = server.signed_in("eva", json!({"roles": ["viewer"]})).await;
+    let another = server.another_door().await;
+    eva.at = another.address();
+    assert_eq!(eva.get("/api/v1/session").await.1["organisation"], "City of Lindvik");
+    another.stop().await;
+    server.close().await;
+}

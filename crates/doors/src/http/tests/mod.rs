@@ -286,9 +286,10 @@ fn policies(bus: &Arc<dyn bus::Bus>, dir: &std::path::Path) -> ReloadedPolicies 
         bus: Some(bus.clone()),
         clients: Some(Arc::new(crate::smpp::Clients::new(clients).unwrap())),
         facts: ArcSwap::from_pointee(facts),
-        config: std::sync::OnceLock::new(),
+        ..ServerHandles::default()
     };
     let _ = server.config.set(Arc::new(system::TestConfig));
+    let _ = server.demo.set(Arc::new(demo::TestDemo::default()));
     ReloadedPolicies {
         platforms: Arc::new(ArcSwap::from_pointee(Platforms::new(vec![water]).unwrap())),
         server: Arc::new(server),

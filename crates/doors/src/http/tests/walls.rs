@@ -80,7 +80,7 @@ fn case_of(row: &Operation) -> Case {
             "approvals" | "reviews" | "help-cases" | "imports" | "directories" | "recipients"
             | "recipients:export" | "stops" | "group-requests" | "groups" | "alerts" | "tokens" | "audit"
             | "audit:verify" | "accounts" | "callback-secret" | "evidence-key" | "messages" | "clients"
-            | "topics" | "edge-sites" | "server" | "setup" | "config",
+            | "topics" | "edge-sites" | "server" | "setup" | "config" | "readiness" | "map" | "demo",
         )
         | ("GET", "tariffs" | "diameter-peers" | "events") => case(Nothing, 200, nothing),
         ("POST", "alerts") => case(Nothing, 202, alert),
@@ -206,6 +206,9 @@ fn account_case_of(row: &Operation) -> Option<Case> {
         ("POST", "routes/{id}:test") => case(Nobodys, 404, |_, _| Sent::Json(json!({"to": "+46701000001"}))),
         ("GET", "tests/{id}") => case(Test, 200, nothing),
         ("POST", "reload") => case(Nothing, 200, nothing),
+        ("PATCH", "setup") => case(Nothing, 200, |_, _| Sent::Json(json!({"time_zone": "Europe/Stockholm"}))),
+        ("GET", path) if path.starts_with("map/") => case(Nobodys, 404, nothing),
+        ("POST", "demo/carriers/{id}") => case(Nobodys, 404, |_, _| Sent::Json(json!({"behaviour": "down"}))),
         ("POST", "config:check") => case(Nothing, 200, |_, _| Sent::Json(json!({"text": "[http]"}))),
         ("GET", "messages/{id}" | "clients/{id}" | "topics/{id}/messages") => case(Nobodys, 404, nothing),
         ("POST", "clients/{id}:unbind") => {
@@ -400,7 +403,7 @@ impl Walls {
     async fn tried(&self, row: &Operation, token: &str, (id, observer): (&str, &str)) -> (u16, String) {
         let case = case_of(row);
         let mut path = row.path.replace("{id}", id).replace("{observer}", observer).replace("{version}", "1");
-        path = path.replace("{n}", "1");
+        path = path.replace("{n}", "1").replace("{z}/{x}/{y}", "0/0/0");
         path = path.replace("{recipient}", "ann");
         if row.path.ends_with("/credit-sessions") {
             path.push_str(&format!("?account={id}"));

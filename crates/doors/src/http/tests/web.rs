@@ -52,6 +52,7 @@ async fn every_answer_says_what_a_browser_may_do_with_it() {
     let server = TestServer::open().await;
     for path in [
         "/",
+        "/plain",
         "/healthz",
         "/openapi.json",
         "/nothing",
@@ -90,7 +91,7 @@ fn hidden(text: &str) -> String {
 }
 
 async fn log_in(server: &TestServer, secret: &str) -> reqwest::Response {
-    let front = server.anon(Method::GET, "/").send().await.unwrap();
+    let front = server.anon(Method::GET, "/plain").send().await.unwrap();
     let cookie = cookie_of(&front, "campanile_form");
     let form = hidden(&front.text().await.unwrap());
     let request = server.anon(Method::POST, "/login").header("cookie", cookie);
@@ -107,7 +108,7 @@ async fn people_log_in_look_and_log_out() {
         .await;
     assert_eq!(log_in(&server, "cmp_wrong").await.status(), 401);
     let entered = log_in(&server, &server.admin).await;
-    assert_eq!((entered.status().as_u16(), entered.headers()["location"].to_str().unwrap()), (303, "/"));
+    assert_eq!((entered.status().as_u16(), entered.headers()["location"].to_str().unwrap()), (303, "/plain"));
     let session = cookie_of(&entered, "campanile_session");
     let look = |path: String| {
         let request = server.anon(Method::GET, &path).header("cookie", session.clone());
@@ -118,11 +119,14 @@ async fn people_log_in_look_and_log_out() {
             (response.status(), policy.unwrap_or_default(), response.text().await.unwrap())
         }
     };
-    let (status, policy, text) = look("/".to_owned()).await;
-    assert!(status == 200 && text.contains("Fire &#60;1&#62;") && text.contains(&id), "{text}");
+    let (status, policy, text) = look("/plain".to_owned()).await;
+    assert!(
+        status == 200 && text.contains("Fire &#60;1&#62;") && text.contains(&format!("/plain/alerts/{id}")),
+        "{text}"
+    );
     let nonce = policy.split("script-src 'nonce-").nth(1).unwrap().split('\'').next().unwrap().to_owned();
     assert!(text.contains(&format!("<style nonce=\"{nonce}\"")), "{policy}");
-    let (status, _, text) = look(format!("/alerts/{id}")).await;
+    let (status, _, text) = look(format!("/plain/alerts/{id}")).await;
     assert!(
         status == 200
             && text.contains("<rect class=")
@@ -143,7 +147,7 @@ async fn people_log_in_look_and_log_out() {
     };
     assert_eq!(leave("guessed".to_owned()).await.unwrap().status(), 403);
     assert_eq!(leave(hidden(&text)).await.unwrap().status(), 303);
-    assert_eq!(look(format!("/alerts/{id}")).await.0, 401);
+    assert_eq!(look(format!("/plain/alerts/{id}")).await.0, 401);
     server.close().await;
 }
 

@@ -64,7 +64,7 @@ pub(super) async fn change_credentials<T>(
     let editing = record::change(app, (caller.account(), &id), edit);
     let (user, done) = app.noted(act, editing).await?;
     let renewed = user_session::renew(app, &session, RightsChange::Credentials).await?;
-    Ok((answered(app, &user, &renewed)?, user, done))
+    Ok((answered(app, &user, &renewed).await?, user, done))
 }
 
 async fn change_password(

@@ -8,6 +8,7 @@ use crate::http::auth::sign_in_throttle::SignInThrottle;
 use crate::http::oidc::attempts::UsedAttempts;
 use crate::http::oidc::provider::ProviderCache;
 use crate::http::problem::{HttpProblem, HttpResult, ProblemKind};
+use crate::http::session::links::SignInLinks;
 use arc_swap::ArcSwap;
 use net::OutboundPolicy;
 use records::{Mode, UserRole};
@@ -74,6 +75,8 @@ pub(crate) struct SignInState {
     pub policy: Arc<ArcSwap<SignInPolicy>>,
     pub providers: ProviderCache,
     pub attempts: UsedAttempts,
+    /// One-time links that this process made.
+    pub links: SignInLinks,
     /// Where people reach this server, without a slash at the end.
     pub base: String,
     party: Option<RelyingParty>,
@@ -95,6 +98,7 @@ impl SignInState {
             policy,
             providers: ProviderCache::new(outbound),
             attempts: UsedAttempts::default(),
+            links: SignInLinks::default(),
             base,
             party,
         }

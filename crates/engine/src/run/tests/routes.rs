@@ -52,6 +52,8 @@ async fn a_held_route_gets_nothing_and_what_was_planned_for_it_goes_by_another(g
     );
     let _carrier = of.carrier(accepted);
     let submitted = of.submit(|_| {}).await;
+    let forecast = of.engine.forecast(Account::DEFAULT, submitted.alert.request.clone()).await.unwrap();
+    assert_eq!(forecast.routes.keys().collect::<Vec<_>>(), ["reserve"], "the held one sends nothing");
     let report = of.until(&submitted.alert, |report| report.state == "done").await;
     assert_eq!(report.routes["reserve"].counts.accepted, 40);
     assert!(!report.routes.contains_key("sms"), "{report:?}");
