@@ -7,5 +7,6 @@ export const ssr = false;
 export async function load(): Promise<void> {
 	if (session.isKnown) return;
 	words.begin();
-	await Promise.all([words.load('shell', 'states', 'problems'), session.load()]);
+	// Those of signing in too: a session may end where nothing can be fetched any more.
+	await Promise.all([words.load('shell', 'states', 'problems', 'signin'), session.load()]);
 }

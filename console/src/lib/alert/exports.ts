@@ -1,5 +1,4 @@
-import { sessionFetch } from '$lib/api/client';
-import { ApiProblem } from '$lib/api/problem';
+import { download } from '$lib/people/download';
 
 /** What an alert can be saved as. A file is fetched with the headers of the session, as a plain link has none. */
 export const FILES = {
@@ -20,12 +19,5 @@ export function fileName(headline: string, id: string, file: FileOfAlert): strin
 /** Fetches a file and gives it to the browser to save. */
 export async function save(id: string, headline: string, file: FileOfAlert): Promise<void> {
 	const { path, type } = FILES[file];
-	const response = await sessionFetch(`/api/v1/alerts/${id}/${path}`, { headers: { Accept: type } });
-	if (!response.ok) throw new ApiProblem(response.status, await response.json().catch(() => ({})));
-	const url = URL.createObjectURL(await response.blob());
-	const link = document.createElement('a');
-	link.href = url;
-	link.download = fileName(headline, id, file);
-	link.click();
-	URL.revokeObjectURL(url);
+	await download(`/api/v1/alerts/${id}/${path}`, fileName(headline, id, file), type);
 }

@@ -11,13 +11,3 @@ function cell(value: string | number): string {
 
 /** A table as CSV (RFC 4180). */
 export const csv = (rows: (string | number)[][]): string => rows.map((row) => row.map(cell).join(',') + '\r\n').join('');
-
-/** Has the browser keep a text as a file. */
-export function saveFile(name: string, type: string, text: string): void {
-	const url = URL.createObjectURL(new Blob([text], { type }));
-	const link = document.createElement('a');
-	link.href = url;
-	link.download = name;
-	link.click();
-	setTimeout(() => URL.revokeObjectURL(url), 10_000);
-}
