@@ -140,12 +140,15 @@ impl AlertPlan {
 
 /// The people of an entry, each by a hash; a bare address is a person of its own.
 pub fn person_keys(entry: &RosterEntry) -> impl Iterator<Item = u64> + '_ {
-    entry.persons.iter().map(|person| {
-        let mut hasher = FxHasher::default();
-        match person.recipient.as_str() {
-            "" => (entry.channel.map(|channel| channel.0), &entry.address).hash(&mut hasher),
-            recipient => recipient.hash(&mut hasher),
-        }
-        hasher.finish()
-    })
+    entry.persons.iter().map(|person| person_key(&person.recipient, entry.channel, &entry.address))
+}
+
+/// The hash of a person by their id, or of the address that is a person of its own.
+pub fn person_key(recipient: &str, channel: Option<ChannelNumber>, address: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    match recipient {
+        "" => (channel.map(|channel| channel.0), address).hash(&mut hasher),
+        recipient => recipient.hash(&mut hasher),
+    }
+    hasher.finish()
 }

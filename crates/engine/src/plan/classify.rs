@@ -131,6 +131,32 @@ fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && (a.is_empty() || a == b)
 }
 
+/// Gives the classes of one alert's endpoints after each other: most have that of the one before.
+pub struct ClassReader<'a> {
+    classifier: &'a Classifier,
+    last: Option<(RouteCriteria<'a>, u16)>,
+}
+
+impl<'a> ClassReader<'a> {
+    /// Of a classifier.
+    pub fn new(classifier: &'a Classifier) -> ClassReader<'a> {
+        ClassReader { classifier, last: None }
+    }
+
+    /// The class of a message.
+    pub fn class(&mut self, sought: &RouteCriteria<'a>) -> u16 {
+        let sought = self.classifier.relevant(sought);
+        if let Some((last, class)) = &self.last
+            && *last == sought
+        {
+            return *class;
+        }
+        let class = self.classifier.class_of_relevant(sought);
+        self.last = Some((sought, class));
+        class
+    }
+}
+
 impl Classifier {
     /// For these routes; a class speaks of them by their place in this list.
     pub fn new(routes: Vec<Route>) -> Classifier {
@@ -149,7 +175,10 @@ impl Classifier {
 
     /// The class of a message. Nothing is allocated for what was asked before.
     pub fn class(&self, sought: &RouteCriteria<'_>) -> u16 {
-        let sought = self.relevant(sought);
+        self.class_of_relevant(self.relevant(sought))
+    }
+
+    fn class_of_relevant(&self, sought: RouteCriteria<'_>) -> u16 {
         let mut hasher = FxHasher::default();
         sought.hash(&mut hasher);
         let key = hasher.finish();

@@ -1,17 +1,15 @@
 //! Forecast from a roster and the routes: the same rules that dispatch follows, without sending.
 
-use super::alert_plan::{AlertPlan, FIRST, PlanDevice, PlanGroup, PlanPerson, person_keys};
+use super::alert_plan::{AlertPlan, FIRST, PlanDevice, PlanGroup, PlanPerson, person_key};
 use super::assumptions::assumptions;
-use super::classify::{Classifier, RouteCriteria};
+use super::classify::{ClassReader, Classifier, RouteCriteria};
 use super::conditions::Conditions;
 use super::course::{Course, CourseRules, ExpectedCourse, play};
 use super::people_times::{PeopleTimes, rounded};
 use super::reach::reach;
 use crate::forecast::{CourseForecast, Forecast, LeftOut, RouteForecast};
-use crate::solve::strategy_of;
-use records::{
-    Alert, ChannelNumber, DeviceProfile, EndpointNo, Reason, RosterBlock, RosterEntry, Strategy, Timestamp,
-};
+use crate::solve::{Roster, SolvedEndpoint, strategy_of};
+use records::{Alert, ChannelNumber, DeviceProfile, EndpointNo, Reason, RosterBlock, Strategy};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
@@ -35,110 +33,146 @@ pub struct TextGroup {
 /// What an alert is going to send, taken in block by block.
 #[derive(Default)]
 pub struct ForecastTable {
-    groups: BTreeMap<TextGroup, GroupPlace>,
+    /// Their places in the plan.
+    groups: BTreeMap<TextGroup, u32>,
+    /// Endpoints of each group, by its place.
+    counts: Vec<u64>,
     languages: Vec<String>,
     plan: AlertPlan,
     /// People by the hash of their ids.
     people: FxHashMap<u64, u32>,
+    /// The group of the last device.
+    last_group: Option<(TextGroup, u32)>,
     /// The last device of a person's order under a rule.
     last: FxHashMap<(u32, u32), u32>,
     /// Endpoints whose owner nobody has checked.
     unverified: FxHashSet<u32>,
-    endpoints: u64,
-}
-
-/// The place of a group in the plan, and how many endpoints are in it.
-#[derive(Clone, Copy)]
-struct GroupPlace {
-    at: u32,
-    count: u64,
 }
 
 impl ForecastTable {
-    /// Nothing is in it yet; `unverified` are numbers of endpoints.
-    pub fn new(unverified: FxHashSet<u32>) -> ForecastTable {
-        ForecastTable { unverified, ..ForecastTable::default() }
+    /// Nothing is in it yet; `unverified` are numbers of endpoints. It is going to take in so many entries.
+    pub fn new(unverified: FxHashSet<u32>, entries: usize) -> ForecastTable {
+        let mut table = ForecastTable { unverified, ..ForecastTable::default() };
+        table.plan.devices.reserve_exact(entries);
+        table.plan.behind.reserve(entries);
+        table.plan.people.reserve(entries);
+        table.people.reserve(entries);
+        table
+    }
+
+    /// Takes in a roster that was just made.
+    pub fn take_roster(&mut self, roster: &Roster, classifier: &Classifier, alert: &Alert) {
+        let mut classes = ClassReader::new(classifier);
+        for one in roster.solved() {
+            self.take_one(&one, roster.recipients(&one), &mut classes, alert);
+        }
     }
 
     /// Takes a block in.
     pub fn take(&mut self, block: &RosterBlock, classifier: &Classifier, alert: &Alert) {
-        let start = alert.request.not_before.unwrap_or_default().max(alert.created);
+        let mut classes = ClassReader::new(classifier);
         for (endpoint, entry) in (block.first.0..).map(EndpointNo).zip(&block.entries) {
-            if let Some(reason) = entry.excluded {
-                self.exclude(entry, reason);
-                continue;
-            }
-            let Some(channel) = entry.channel else { continue };
-            self.endpoints += 1;
-            *self.plan.channels.entry(channel).or_default() += 1;
-            let group = TextGroup {
-                channel,
-                language: self.place_of(entry.language.as_deref()),
-                profile: block.profile_of(endpoint),
-                class: classifier.class(&RouteCriteria::of(alert, channel, &entry.address)),
-            };
-            let next = self.groups.len() as u32;
-            let place = self.groups.entry(group).or_insert(GroupPlace { at: next, count: 0 });
-            place.count += 1;
-            let at = place.at;
-            self.add(entry, (endpoint, at), strategy_of(&alert.request, entry.rule), start);
+            let one = SolvedEndpoint::of_entry(endpoint, entry, block.profile_of(endpoint));
+            let recipients = entry.persons.iter().map(|person| &*person.recipient);
+            self.take_one(&one, recipients, &mut classes, alert);
         }
     }
 
-    fn exclude(&mut self, entry: &RosterEntry, reason: Reason) {
+    fn take_one<'e>(
+        &mut self,
+        one: &SolvedEndpoint<'e>,
+        recipients: impl Iterator<Item = &'e str>,
+        classes: &mut ClassReader<'e>,
+        alert: &'e Alert,
+    ) {
+        let people = recipients.map(|recipient| person_key(recipient, one.channel, one.address));
+        if let Some(reason) = one.excluded {
+            return self.exclude(people, reason);
+        }
+        let Some(channel) = one.channel else { return };
+        let group = TextGroup {
+            channel,
+            language: self.place_of(one.language),
+            profile: one.profile,
+            class: classes.class(&RouteCriteria::of(alert, channel, one.address)),
+        };
+        let at = self.place_of_group(group);
+        self.add(one, people, at, alert);
+    }
+
+    fn place_of_group(&mut self, group: TextGroup) -> u32 {
+        let at = match self.last_group.filter(|(last, _)| *last == group) {
+            Some((_, at)) => at,
+            None => {
+                let next = self.counts.len() as u32;
+                let at = *self.groups.entry(group).or_insert(next);
+                if at == next {
+                    self.counts.push(0);
+                }
+                self.last_group = Some((group, at));
+                at
+            }
+        };
+        self.counts[at as usize] += 1;
+        at
+    }
+
+    fn exclude(&mut self, people: impl Iterator<Item = u64>, reason: Reason) {
         self.plan.excluded.entry(reason.words()).or_insert((reason, 0)).1 += 1;
-        for person in self.people_behind(entry) {
-            self.plan.people[person as usize].reason.get_or_insert(reason);
+        for key in people {
+            let person = self.person(key) as usize;
+            self.plan.people[person].reason.get_or_insert(reason);
         }
     }
 
     /// One more device, and its people.
     fn add(
         &mut self,
-        entry: &RosterEntry,
-        (endpoint, group): (EndpointNo, u32),
-        strategy: Strategy,
-        start: Timestamp,
+        one: &SolvedEndpoint<'_>,
+        people: impl Iterator<Item = u64>,
+        group: u32,
+        alert: &Alert,
     ) {
+        let start = alert.request.not_before.unwrap_or_default().max(alert.created);
+        let strategy = strategy_of(&alert.request, one.rule);
         let number = self.plan.devices.len() as u32;
-        let people = self.people_behind(entry);
+        let from = self.plan.behind.len();
+        for key in people {
+            let person = self.person(key);
+            self.plan.behind.push(person);
+        }
+        let people = &self.plan.behind[from..];
         let (mut after, mut is_first) = (FIRST, people.is_empty());
         if strategy != Strategy::All {
-            for person in &people {
-                match self.last.insert((*person, entry.rule), number) {
+            for person in people {
+                match self.last.insert((*person, one.rule), number) {
                     Some(before) => after = before,
                     None => is_first = true,
                 }
             }
         }
-        let release_us = entry.not_before.map_or(0, |at| at.us_since(start).max(0));
-        let from = self.plan.behind.len() as u32;
-        self.plan.behind.extend(&people);
+        let release_us = one.not_before.map_or(0, |at| at.us_since(start).max(0));
         self.plan.devices.push(PlanDevice {
             group,
-            people: (from, people.len() as u32),
+            people: (from as u32, people.len() as u32),
             release_ms: release_us.unsigned_abs() / 1_000,
             after: if is_first { FIRST } else { after },
             wait_s: match strategy {
                 Strategy::EscalateAfter { seconds } => Some(seconds),
                 Strategy::All | Strategy::FirstReachable => None,
             },
-            is_unverified: self.unverified.contains(&endpoint.0),
+            is_unverified: self.unverified.contains(&one.endpoint.0),
         });
     }
 
-    /// The people of an entry; a bare address is a person of its own.
-    fn people_behind(&mut self, entry: &RosterEntry) -> Vec<u32> {
-        let mut found = Vec::with_capacity(entry.persons.len());
-        for key in person_keys(entry) {
-            let next = self.plan.people.len() as u32;
-            let place = *self.people.entry(key).or_insert(next);
-            if place == next {
-                self.plan.people.push(PlanPerson::default());
-            }
-            found.push(place);
+    /// The place of a person, by the hash of their id.
+    fn person(&mut self, key: u64) -> u32 {
+        let next = self.plan.people.len() as u32;
+        let place = *self.people.entry(key).or_insert(next);
+        if place == next {
+            self.plan.people.push(PlanPerson::default());
         }
-        found
+        place
     }
 
     fn place_of(&mut self, language: Option<&str>) -> u16 {
@@ -163,7 +197,7 @@ impl ForecastTable {
         classifier: &'t Classifier,
     ) -> impl Iterator<Item = (&'t TextGroup, u64, Option<usize>)> + 't {
         let first = |class| classifier.tiers(class).first().and_then(|tier| tier.first().copied());
-        self.groups.iter().map(move |(group, place)| (group, place.count, first(group.class)))
+        self.groups.iter().map(move |(group, at)| (group, self.counts[*at as usize], first(group.class)))
     }
 
     /// The groups as a plan has them. `units` tells how many units of a route's rate one endpoint of a group
@@ -180,7 +214,7 @@ impl ForecastTable {
             let is_shown = first.is_none_or(|first| units(first, group).is_some());
             let of_route = |at: &usize| (*at, units(*at, group).unwrap_or(1));
             let units = is_shown.then(|| tiers.iter().flatten().map(of_route).collect());
-            groups.push((place.at, PlanGroup { tiers, units }));
+            groups.push((*place, PlanGroup { tiers, units }));
         }
         groups.sort_unstable_by_key(|(at, _)| *at);
         groups.into_iter().map(|(_, group)| group).collect()
@@ -189,6 +223,9 @@ impl ForecastTable {
     /// The plan, with the groups that [`ForecastTable::planned_groups`] gave.
     pub fn into_plan(self, groups: Vec<PlanGroup>) -> AlertPlan {
         let mut plan = AlertPlan { groups, ..self.plan };
+        for (group, at) in &self.groups {
+            *plan.channels.entry(group.channel).or_default() += self.counts[*at as usize];
+        }
         for place in 0..plan.devices.len() {
             let device = plan.devices[place];
             let why_not = plan.group(&device).why_not();
@@ -305,6 +342,7 @@ pub fn code(reason: Reason) -> String {
 mod tests {
     use super::*;
     use crate::testing::{alert, entry, request, route};
+    use records::RosterEntry;
     use std::sync::Arc;
 
     fn of_person(id: &str, one: RosterEntry) -> RosterEntry {

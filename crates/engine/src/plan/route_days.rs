@@ -4,6 +4,7 @@
 use records::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// Days that are kept.
 pub const DAYS_MAX: i64 = 30;
@@ -19,29 +20,63 @@ const DAY_US: i64 = 86_400_000_000;
 
 /// Times, in buckets.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(from = "KeptHistogram", into = "KeptHistogram")]
 pub struct Histogram {
+    /// One for each bucket, or none at all.
+    counts: Vec<u64>,
+    sum_ms: u64,
+}
+
+/// As it is kept: buckets that have something.
+#[derive(Serialize, Deserialize)]
+struct KeptHistogram {
     counts: BTreeMap<u8, u64>,
     sum_ms: u64,
+}
+
+impl From<Histogram> for KeptHistogram {
+    fn from(histogram: Histogram) -> KeptHistogram {
+        let counts = histogram.filled().collect();
+        KeptHistogram { counts, sum_ms: histogram.sum_ms }
+    }
+}
+
+impl From<KeptHistogram> for Histogram {
+    fn from(kept: KeptHistogram) -> Histogram {
+        let mut histogram = Histogram { sum_ms: kept.sum_ms, ..Histogram::default() };
+        kept.counts.into_iter().for_each(|(bucket, count)| histogram.count_in(bucket, count));
+        histogram
+    }
 }
 
 impl Histogram {
     /// One more time.
     pub fn note_ms(&mut self, ms: u64) {
-        *self.counts.entry(bucket(ms)).or_default() += 1;
+        self.count_in(bucket(ms), 1);
         self.sum_ms = self.sum_ms.saturating_add(ms);
+    }
+
+    fn count_in(&mut self, bucket: u8, count: u64) {
+        if self.counts.is_empty() {
+            self.counts = vec![0; usize::from(BUCKETS)];
+        }
+        self.counts[usize::from(bucket.min(BUCKETS - 1))] += count;
+    }
+
+    /// Buckets that have something, in order.
+    fn filled(&self) -> impl Iterator<Item = (u8, u64)> + '_ {
+        (0..).zip(self.counts.iter().copied()).filter(|(_, count)| *count > 0)
     }
 
     /// All times of another one.
     pub fn add(&mut self, other: &Histogram) {
-        for (bucket, count) in &other.counts {
-            *self.counts.entry(*bucket).or_default() += count;
-        }
+        other.filled().for_each(|(bucket, count)| self.count_in(bucket, count));
         self.sum_ms = self.sum_ms.saturating_add(other.sum_ms);
     }
 
     /// How many.
     pub fn count(&self) -> u64 {
-        self.counts.values().sum()
+        self.counts.iter().sum()
     }
 
     /// The mean, seconds; nothing of none.
@@ -55,7 +90,7 @@ impl Histogram {
         let count = self.count();
         let wanted = part.clamp(0.0, 1.0) * count as f64;
         let mut below = 0.0;
-        for (&bucket, &here) in &self.counts {
+        for (bucket, here) in self.filled() {
             if below + here as f64 >= wanted {
                 let within = ((wanted - below) / here as f64).clamp(0.0, 1.0);
                 let from = if bucket == 0 { 0.0 } else { bound_ms(bucket - 1) };
@@ -71,9 +106,11 @@ fn bound_ms(bucket: u8) -> f64 {
     FIRST_MS * (f64::from(bucket) / 2.0).exp2()
 }
 
+/// The first bucket whose bound is not below it, else the last.
 fn bucket(ms: u64) -> u8 {
-    let place = ((ms as f64 / FIRST_MS).max(1.0).log2() * 2.0).ceil();
-    place.min(f64::from(BUCKETS - 1)) as u8
+    static WHOLE_BOUNDS: LazyLock<[u64; BUCKETS as usize - 1]> =
+        LazyLock::new(|| std::array::from_fn(|bucket| bound_ms(bucket as u8) as u64));
+    WHOLE_BOUNDS.partition_point(|bound| *bound < ms) as u8
 }
 
 /// One day of a route.
@@ -127,7 +164,9 @@ impl RouteDays {
     /// The day of a moment; older ones than are kept go.
     pub fn today(&mut self, now: Timestamp) -> &mut RouteDay {
         let today = now.0.div_euclid(DAY_US);
-        self.days.retain(|day, _| *day > today - DAYS_MAX);
+        if self.days.last_key_value().is_none_or(|(newest, _)| *newest < today) {
+            self.days.retain(|day, _| *day > today - DAYS_MAX);
+        }
         self.days.entry(today).or_default()
     }
 
@@ -237,6 +276,19 @@ mod tests {
             assert!((found / exact - 1.0).abs() < 0.2, "{part}: {found}");
         }
         assert!((times.mean_s().unwrap() - 0.5005).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_time_is_in_the_first_bucket_whose_bound_it_does_not_exceed_and_is_kept_sparsely() {
+        for ms in [0, 1, 4, 5, 6, 8, 9, 11, 12, 1_000, 1_024, 1_025, 86_400_000, u64::MAX] {
+            let by_definition = (0..BUCKETS - 1).find(|bucket| ms as f64 <= bound_ms(*bucket));
+            assert_eq!(bucket(ms), by_definition.unwrap_or(BUCKETS - 1), "{ms}");
+        }
+        let mut times = Histogram::default();
+        [3, 5, 5].into_iter().for_each(|ms| times.note_ms(ms));
+        let kept = serde_json::to_string(&times).unwrap();
+        assert_eq!(kept, r#"{"counts":{"0":1,"1":2},"sum_ms":13}"#);
+        assert_eq!(serde_json::from_str::<Histogram>(&kept).unwrap(), times);
     }
 
     #[test]

@@ -338,8 +338,8 @@ pub fn plan_of(
     wording: &Wording,
     mut roster: Roster,
 ) -> AlertPlan {
-    let mut table = ForecastTable::new(roster.take_unverified());
-    roster.blocks().for_each(|block| table.take(&block, classifier, alert));
+    let mut table = ForecastTable::new(roster.take_unverified(), roster.len());
+    table.take_roster(&roster, classifier, alert);
     into_plan(parts, classifier, wording, table)
 }
 

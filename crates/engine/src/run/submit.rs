@@ -104,10 +104,10 @@ impl Engine {
             let (told, rules) = (ToldBefore::default(), &keywords.opt_out);
             let mut roster = solving::roster(&parts, rules, &alert, &told, &wording, now, &runtime)?;
             let classifier = conditions.classifier.clone();
-            let mut table = ForecastTable::new(roster.take_unverified());
+            let mut table = ForecastTable::new(roster.take_unverified(), roster.len());
             let (mut missing, mut sample) = (MissingValues::default(), PeopleSample::default());
+            table.take_roster(&roster, &classifier, &alert);
             for block in roster.blocks() {
-                table.take(&block, &classifier, &alert);
                 block.entries.iter().for_each(|entry| missing.take(entry, &wording));
                 sample.take(&block);
             }

@@ -65,6 +65,47 @@ struct CreditedPerson {
     next: u32,
 }
 
+/// What decides how an endpoint of a roster is sent to.
+#[derive(Debug, Clone, Copy)]
+pub struct SolvedEndpoint<'a> {
+    /// Its place.
+    pub endpoint: EndpointNo,
+    /// How; nothing for a person without any device.
+    pub channel: Option<ChannelNumber>,
+    /// Where.
+    pub address: &'a str,
+    /// The language of its text.
+    pub language: Option<&'a str>,
+    /// What the device can show, where that is less than its channel carries.
+    pub profile: Option<DeviceProfile>,
+    /// Whose constraints hold.
+    pub rule: u32,
+    /// The end of the quiet hours of now.
+    pub not_before: Option<Timestamp>,
+    /// Left out, and why.
+    pub excluded: Option<Reason>,
+}
+
+impl<'a> SolvedEndpoint<'a> {
+    /// That of an entry of a block.
+    pub fn of_entry(
+        endpoint: EndpointNo,
+        entry: &'a RosterEntry,
+        profile: Option<DeviceProfile>,
+    ) -> SolvedEndpoint<'a> {
+        SolvedEndpoint {
+            endpoint,
+            channel: entry.channel,
+            address: &entry.address,
+            language: entry.language.as_deref(),
+            profile,
+            rule: entry.rule,
+            not_before: entry.not_before,
+            excluded: entry.excluded,
+        }
+    }
+}
+
 /// What is known of an endpoint when it is added.
 pub struct FoundEndpoint<'a> {
     /// How; nothing for a person without any device.
@@ -317,6 +358,27 @@ impl Roster {
                 .map(|(slot, endpoint)| self.entry(endpoint, slot))
                 .collect(),
         })
+    }
+
+    /// Each endpoint, in order, without a copy.
+    pub fn solved(&self) -> impl Iterator<Item = SolvedEndpoint<'_>> {
+        (0..).zip(&self.endpoints).map(|(endpoint, slot)| SolvedEndpoint {
+            endpoint: EndpointNo(endpoint),
+            channel: slot.channel,
+            address: self.text(slot.address),
+            language: self.languages.get(usize::from(slot.language)).map(String::as_str),
+            profile: self.profiles.get(&endpoint).copied(),
+            rule: slot.rule,
+            not_before: slot.not_before.map(|at| Timestamp(at.get())),
+            excluded: slot.excluded,
+        })
+    }
+
+    /// The people behind an endpoint, by their ids.
+    pub fn recipients(&self, one: &SolvedEndpoint<'_>) -> impl Iterator<Item = &str> {
+        let first = self.endpoints.get(one.endpoint.0 as usize).map_or(NONE, |slot| slot.first_person);
+        let credit = |at: u32| self.persons.get(at as usize);
+        std::iter::successors(credit(first), move |one| credit(one.next)).map(|one| self.text(one.recipient))
     }
 
     fn entry(&self, endpoint: u32, slot: &EndpointSlot) -> RosterEntry {

@@ -13,7 +13,7 @@ mod topics;
 pub use area::Area;
 pub use marks::{Marks, PersonMark, UNKNOWN_MAX};
 pub use matching::{GROUP_DEPTH_MAX, GroupSet, Match, Matcher};
-pub use merge::{FoundEndpoint, Roster, address_hash};
+pub use merge::{FoundEndpoint, Roster, SolvedEndpoint, address_hash};
 pub use quiet::{quiet_until, spans_until};
 
 use crate::directory::PeopleIndex;
