@@ -54,6 +54,10 @@ impl Recipient {
         crate::write_behind(&mut record, self);
         record
     }
+    /// Whether a record is as [`Recipient::encode`] of this version writes it, and not of an earlier form.
+    pub fn is_of_own_form(record: &[u8]) -> bool {
+        record.first() == Some(&RECIPIENT_FORM)
+    }
     /// Reads what [`Recipient::encode`] wrote, of this version or an earlier one.
     ///
     /// # Errors

@@ -71,7 +71,7 @@ pub use ledger_log::{Appended, LedgerBlock, LedgerHold, LedgerIdentity, LedgerLo
 pub use observers::Observers;
 pub use opt_outs::{OptOut, OptOuts, PERHAPS_STOPS_MAX, PerhapsStop};
 pub use privacy::{ErasedRecord, PendingErasure, Privacy, StopOf};
-pub use recipients::{DirectoryRevision, ImportNo, Recipients};
+pub use recipients::{DirectoryRevision, EncodedPeople, ImportNo, Recipients};
 pub use sessions::{Sessions, StoredSession};
 pub use stops::{ForgottenStop, OptOutSet, STOP_HASH_OCTETS, StopHash, StopHasher};
 pub use tokens::Tokens;

@@ -2,6 +2,44 @@ use crate::StoreError;
 use futures_util::future::BoxFuture;
 use records::{Recipient, Timestamp};
 
+/// Recipients as this version encodes them, one behind the other.
+#[derive(Debug, Default)]
+pub struct EncodedPeople {
+    octets: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl EncodedPeople {
+    /// Adds one as it was stored: one of an earlier form is encoded anew.
+    pub fn push(&mut self, record: &[u8], recipient: &Recipient) {
+        match Recipient::is_of_own_form(record) {
+            true => self.octets.extend_from_slice(record),
+            false => self.octets.extend_from_slice(&recipient.encode()),
+        }
+        self.ends.push(self.octets.len());
+    }
+
+    /// Each record.
+    pub fn records(&self) -> impl Iterator<Item = &[u8]> {
+        let froms = std::iter::once(&0).chain(&self.ends);
+        froms.zip(&self.ends).map(|(from, end)| &self.octets[*from..*end])
+    }
+
+    /// Nobody is in it any more.
+    pub fn clear(&mut self) {
+        self.octets.clear();
+        self.ends.clear();
+    }
+}
+
+impl<'a> FromIterator<&'a Recipient> for EncodedPeople {
+    fn from_iter<I: IntoIterator<Item = &'a Recipient>>(recipients: I) -> EncodedPeople {
+        let mut people = EncodedPeople::default();
+        recipients.into_iter().for_each(|recipient| people.push(&recipient.encode(), recipient));
+        people
+    }
+}
+
 /// People. A key is (account, recipient id).
 pub trait Recipients {
     /// How often the account's people, and its groups and stops, have changed: what was read of them holds
@@ -89,6 +127,14 @@ pub trait Recipients {
         account: &str,
         each: &mut dyn FnMut(&[Recipient]) -> bool,
     ) -> Result<(), StoreError>;
+    /// The same, with each slice as it is encoded too.
+    fn scan_encoded_recipients(
+        &self,
+        account: &str,
+        each: &mut dyn FnMut(&[Recipient], &EncodedPeople) -> bool,
+    ) -> Result<(), StoreError> {
+        self.scan_recipients(account, &mut |slice| each(slice, &slice.iter().collect()))
+    }
     /// Begins an import; its rows are seen by nobody until [`Recipients::publish_import`].
     fn begin_import<'a>(
         &'a self,

@@ -51,14 +51,18 @@ fn counted(parts: &Parts, account: &str, runtime: &Handle) -> Result<DirectoryCo
         return Ok(counts);
     }
     let mut filling = parts.directory.begin(account, before);
-    let mut each = |people: &[Recipient]| {
-        if let Some(filling) = &mut filling {
-            filling.take(people);
-        }
+    let mut count = |people: &[Recipient]| {
         people.iter().for_each(|person| counts.take(person));
         true
     };
-    parts.store.scan_recipients(account, &mut each).map_err(store_error)?;
+    match &mut filling {
+        Some(filling) => parts.store.scan_encoded_recipients(account, &mut |people, encoded| {
+            filling.take(encoded);
+            count(people)
+        }),
+        None => parts.store.scan_recipients(account, &mut count),
+    }
+    .map_err(store_error)?;
     if let Some(filling) = filling {
         filling.end(revision()?);
     }

@@ -150,15 +150,19 @@ impl IndexBuilder {
         IndexBuilder { blocks, octets, octets_max, first, records: Vec::new(), ends: Vec::new() }
     }
 
-    /// Adds the person with the next id.
-    pub(super) fn add(&mut self, person: &Recipient) {
+    /// Adds the person with the next id, by their record.
+    pub(super) fn add(&mut self, record: &[u8]) {
         if self.is_full() {
             return;
         }
         if self.ends.is_empty() {
-            self.first.clone_from(&person.id);
+            // One that cannot be read is told of when somebody looks at it.
+            let view = RecipientView::of_own(record);
+            self.first = view.map(|person| person.id().to_owned()).unwrap_or_default();
+            // About as long as the block before it.
+            self.records.reserve(self.blocks.last().map_or(0, |block| block.records.len()));
         }
-        self.records.extend_from_slice(&person.encode());
+        self.records.extend_from_slice(record);
         // A record is bounded far below a megabyte by the limits of its fields.
         self.ends.push(u32::try_from(self.records.len()).unwrap_or(u32::MAX));
         if self.ends.len() == BLOCK_PEOPLE {
@@ -197,7 +201,7 @@ mod tests {
     fn index(count: usize, octets_max: usize) -> Option<PeopleIndex> {
         let mut builder = IndexBuilder::new(octets_max);
         for n in 0..count {
-            builder.add(&Recipient { id: format!("p{n:07}"), ..Recipient::default() });
+            builder.add(&Recipient { id: format!("p{n:07}"), ..Recipient::default() }.encode());
         }
         builder.finish()
     }

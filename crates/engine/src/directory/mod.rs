@@ -11,10 +11,9 @@ pub use counts::DirectoryCounts;
 pub use index::PeopleIndex;
 
 use index::IndexBuilder;
-use records::Recipient;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use store::DirectoryRevision;
+use store::{DirectoryRevision, EncodedPeople};
 
 /// Octets of all indexes of a process. A person takes about 150.
 const INDEX_OCTETS_MAX: usize = 512 * 1024 * 1024;
@@ -101,8 +100,8 @@ pub(crate) struct IndexFilling {
 
 impl IndexFilling {
     /// Takes the next people, in the order of their ids.
-    pub(crate) fn take(&mut self, people: &[Recipient]) {
-        people.iter().for_each(|person| self.builder.add(person));
+    pub(crate) fn take(&mut self, people: &EncodedPeople) {
+        people.records().for_each(|record| self.builder.add(record));
     }
 
     /// All were taken, and afterwards the account had this revision: if it is the one from before, they are
@@ -129,13 +128,15 @@ impl Drop for IndexFilling {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use records::Recipient;
 
     fn revision(people: u64) -> DirectoryRevision {
         DirectoryRevision { people, stops: 0 }
     }
 
-    fn people(ids: &[&str]) -> Vec<Recipient> {
-        ids.iter().map(|id| Recipient { id: (*id).to_owned(), ..Recipient::default() }).collect()
+    fn people(ids: &[&str]) -> EncodedPeople {
+        let person = |id: &&str| Recipient { id: (*id).to_owned(), ..Recipient::default() };
+        ids.iter().map(person).collect::<Vec<_>>().iter().collect()
     }
 
     #[test]

@@ -90,14 +90,15 @@ impl AudienceOf<'_> {
         }
         let mut filling = parts.directory.begin(account, before);
         let mut is_whole = true;
-        let mut show = |people: &[records::Recipient]| {
-            if let Some(filling) = &mut filling {
-                filling.take(people);
-            }
-            is_whole = solver.show(people);
-            is_whole
-        };
-        store.scan_recipients(account, &mut show).map_err(store_error)?;
+        match &mut filling {
+            Some(filling) => store.scan_encoded_recipients(account, &mut |people, encoded| {
+                filling.take(encoded);
+                is_whole = solver.show(people);
+                is_whole
+            }),
+            None => store.scan_recipients(account, &mut |people| solver.show(people)),
+        }
+        .map_err(store_error)?;
         if let Some(filling) = filling.filter(|_| is_whole) {
             filling.end(revision()?);
         }

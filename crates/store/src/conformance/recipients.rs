@@ -97,6 +97,17 @@ pub(crate) async fn a_scan_ends_when_told(store: &dyn Store) {
         .unwrap();
     assert!((2_000..5_000).contains(&seen), "{seen}");
     assert_eq!(scan(store, ACCOUNT).len(), 5_000);
+    let mut ids = Vec::new();
+    store
+        .scan_encoded_recipients(ACCOUNT, &mut |slice, encoded| {
+            let decoded: Vec<Recipient> =
+                encoded.records().map(|record| Recipient::decode(record).unwrap()).collect();
+            assert_eq!(decoded, slice);
+            ids.extend(decoded.into_iter().map(|person| person.id));
+            true
+        })
+        .unwrap();
+    assert_eq!(ids, scan(store, ACCOUNT));
 }
 
 pub(crate) async fn an_attribute_is_known_while_somebody_has_a_value(store: crate::SharedStore) {

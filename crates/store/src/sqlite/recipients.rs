@@ -1,7 +1,7 @@
 use super::visible::{self, Visible, walk};
 use super::{Sqlite, Tx, account_no, as_limit, as_u64, attributes, revisions, staging};
 use crate::attributes::FoundAttributes;
-use crate::{DirectoryRevision, ImportNo, Recipients, StoreError, search};
+use crate::{DirectoryRevision, EncodedPeople, ImportNo, Recipients, StoreError, search};
 use futures_util::future::BoxFuture;
 use records::{Recipient, Timestamp};
 use rusqlite::Connection;
@@ -220,23 +220,15 @@ impl Recipients for Sqlite {
         account: &str,
         each: &mut dyn FnMut(&[Recipient]) -> bool,
     ) -> Result<(), StoreError> {
-        self.readers.here(|connection| {
-            let Some(no) = account_no(connection, account)? else { return Ok(()) };
-            let mut slice = Vec::with_capacity(SCAN_ROWS);
-            let mut go_on = true;
-            walk(connection, no, "", &mut |found| {
-                slice.push(Recipient::decode(found.body)?);
-                if slice.len() == SCAN_ROWS {
-                    go_on = each(&slice);
-                    slice.clear();
-                }
-                Ok(go_on)
-            })?;
-            if go_on && !slice.is_empty() {
-                each(&slice);
-            }
-            Ok(())
-        })
+        self.readers.here(|connection| scan(connection, account, false, &mut |slice, _| each(slice)))
+    }
+
+    fn scan_encoded_recipients(
+        &self,
+        account: &str,
+        each: &mut dyn FnMut(&[Recipient], &EncodedPeople) -> bool,
+    ) -> Result<(), StoreError> {
+        self.readers.here(|connection| scan(connection, account, true, each))
     }
 
     fn begin_import<'a>(
@@ -279,6 +271,35 @@ impl RecipientRow {
 }
 
 /// Puts rows in place of whatever is visible under their ids, and notes the names of their attributes.
+/// Goes through an account's recipients, in slices; `with_records`: each slice as it is encoded too.
+fn scan(
+    connection: &Connection,
+    account: &str,
+    with_records: bool,
+    each: &mut dyn FnMut(&[Recipient], &EncodedPeople) -> bool,
+) -> Result<(), StoreError> {
+    let Some(no) = account_no(connection, account)? else { return Ok(()) };
+    let (mut slice, mut encoded) = (Vec::with_capacity(SCAN_ROWS), EncodedPeople::default());
+    let mut go_on = true;
+    walk(connection, no, "", &mut |found| {
+        let recipient = Recipient::decode(found.body)?;
+        if with_records {
+            encoded.push(found.body, &recipient);
+        }
+        slice.push(recipient);
+        if slice.len() == SCAN_ROWS {
+            go_on = each(&slice, &encoded);
+            slice.clear();
+            encoded.clear();
+        }
+        Ok(go_on)
+    })?;
+    if go_on && !slice.is_empty() {
+        each(&slice, &encoded);
+    }
+    Ok(())
+}
+
 fn put(
     tx: &Tx<'_>,
     account: &str,
