@@ -62,6 +62,20 @@ impl<'a> RouteCriteria<'a> {
         }
     }
 
+    /// Equal in all, as cheaply as most are.
+    fn is_same(&self, other: &RouteCriteria<'_>) -> bool {
+        let RouteCriteria { channel, mode, address, sender, account, route, is_test, slot } = *self;
+        channel == other.channel
+            && mode == other.mode
+            && slot == other.slot
+            && is_test == other.is_test
+            && same(address, other.address)
+            && same(sender, other.sender)
+            && same(account, other.account)
+            && route.is_some() == other.route.is_some()
+            && same(route.unwrap_or_default(), other.route.unwrap_or_default())
+    }
+
     /// A platform's message.
     pub fn of_message(
         alert: &'a records::Alert,
@@ -112,16 +126,17 @@ struct CachedClass {
 }
 
 impl CachedClass {
-    fn is_to(&self, sought: &RouteCriteria<'_>) -> bool {
-        self.channel == sought.channel
-            && self.mode == sought.mode
-            && self.slot == sought.slot
-            && self.is_test == sought.is_test
-            && same(&self.beginning, sought.address)
-            && same(&self.sender, sought.sender)
-            && same(&self.account, sought.account)
-            && self.route.is_some() == sought.route.is_some()
-            && same(self.route.as_deref().unwrap_or_default(), sought.route.unwrap_or_default())
+    fn criteria(&self) -> RouteCriteria<'_> {
+        RouteCriteria {
+            channel: self.channel,
+            mode: self.mode,
+            address: &self.beginning,
+            sender: &self.sender,
+            account: &self.account,
+            route: self.route.as_deref(),
+            is_test: self.is_test,
+            slot: self.slot,
+        }
     }
 }
 
@@ -147,7 +162,7 @@ impl<'a> ClassReader<'a> {
     pub fn class(&mut self, sought: &RouteCriteria<'a>) -> u16 {
         let sought = self.classifier.relevant(sought);
         if let Some((last, class)) = &self.last
-            && *last == sought
+            && last.is_same(&sought)
         {
             return *class;
         }
@@ -184,7 +199,7 @@ impl Classifier {
         let key = hasher.finish();
         let mut seen = self.seen();
         if let Some(answered) = seen.answers.get(&key)
-            && answered.is_to(&sought)
+            && answered.criteria().is_same(&sought)
         {
             return answered.class;
         }
