@@ -19,7 +19,7 @@ help:
 
 demo:
 	@scripts/build-console
-	cargo run --profile ci -p campanile -- demo $(ARGS)
+	cargo run --profile ci -p campanile --features tokio/test-util -- demo $(ARGS) # the same build as the tests'
 
 check:
 	cargo xtask check

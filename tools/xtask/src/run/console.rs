@@ -92,7 +92,7 @@ pub fn console(is_full: bool) -> bool {
     Run::new().ends(|run| {
         let console = Console::of(&run.root).ok_or(ABSENT)?;
         console.build(&mut run.stages)?;
-        run.stages.run("build", || succeeds(cargo("build", &["-p", "campanile"])))?;
+        run.stages.run("build", super::build_program)?;
         console.compare_types(&mut run.stages)?;
         run.console_stories(is_full)
     })

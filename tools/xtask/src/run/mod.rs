@@ -95,9 +95,9 @@ fn is_of_stories(binary: &Binary) -> bool {
     binary.folder.ends_with("tools/it")
 }
 
-/// The programs that stories start.
+/// The programs that stories start, with what tests have of tokio: so all that was compiled for those serves.
 fn build_program() -> Result<(), Failure> {
-    succeeds(cargo("build", &["-p", "campanile", "-p", "bench"]))
+    succeeds(cargo("build", &["-p", "campanile", "-p", "bench", "--features", "tokio/test-util"]))
 }
 
 impl Run {
