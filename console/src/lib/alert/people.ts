@@ -36,17 +36,17 @@ export function peopleOf(id: string, filter: PeopleFilter, limit: number): Promi
 	return ask(api.GET('/api/v1/alerts/{id}/people', { params: { path: { id }, query: { ...filter, limit } } }));
 }
 
-/** Cases of other alerts come in between: so many pages are looked through at once. */
+/** A page may have none of this alert, where many others are: so many are looked through at once. */
 const PAGES_MAX = 20;
 const PAGE = 100;
 
-/** Calls for help of one alert: a list of all alerts, of which those are taken. */
+/** Calls for help of one alert. */
 export async function helpOf(id: string, state: 'open' | 'all', from?: string): Promise<{ items: Schema<'HelpCase'>[]; next: string | null }> {
 	const items: Schema<'HelpCase'>[] = [];
 	let cursor: string | undefined = from;
 	for (let page = 0; page < PAGES_MAX && items.length < PAGE; page += 1) {
-		const found: Schema<'HelpCasePage'> = await ask(api.GET('/api/v1/help-cases', { params: { query: { state, limit: PAGE, ...(cursor ? { cursor } : {}) } } }));
-		items.push(...found.items.filter(({ alert }) => alert === id));
+		const found: Schema<'HelpCasePage'> = await ask(api.GET('/api/v1/help-cases', { params: { query: { state, alert: id, limit: PAGE, ...(cursor ? { cursor } : {}) } } }));
+		items.push(...found.items);
 		if (!found.next) return { items, next: null };
 		cursor = found.next;
 	}

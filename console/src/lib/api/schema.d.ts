@@ -5012,6 +5012,7 @@ export interface components {
             to?: string | null;
         };
         Forecast: {
+            approval: components["schemas"]["ForecastApproval"];
             assumptions: components["schemas"]["CodedArgs"][];
             channels: {
                 [key: string]: number;
@@ -5052,6 +5053,12 @@ export interface components {
             };
             seconds: number;
             warnings: components["schemas"]["AlertWarning"][];
+        };
+        /** @description What the rules of approval ask if the caller submits it. */
+        ForecastApproval: {
+            needs: components["schemas"]["ApprovalNeed"];
+            /** @description The number of people is typed. */
+            type_people: boolean;
         };
         ForecastFact: {
             confirmed: number;
@@ -19834,6 +19841,11 @@ export interface operations {
         parameters: {
             query?: {
                 state?: "open" | "resolved" | "all";
+                /**
+                 * Format: uuid
+                 * @description Of this alert alone.
+                 */
+                alert?: string;
                 /** @description The next of an earlier page. */
                 cursor?: string;
                 limit?: number;

@@ -89,7 +89,10 @@ export function marked(text: string, at: readonly { at_utf16: number; letter: st
 }
 
 /** A forecast of a request, or the one that is kept with an alert. */
-export type Planned = Pick<Schema<'Forecast'>, 'people' | 'p50' | 'p95' | 'curve' | 'left_out' | 'routes' | 'cost' | 'reach' | 'assumptions' | 'parts'>;
+export type Planned = Pick<Schema<'Forecast'>, 'people' | 'p50' | 'p95' | 'curve' | 'left_out' | 'routes' | 'cost' | 'reach' | 'assumptions' | 'parts'> & {
+	/** What the rules of approval ask; a forecast that was kept does not say it. */
+	approval?: Schema<'ForecastApproval'>;
+};
 
 /** People of an audience to whom nothing goes, by reason, the most first. */
 export function leftOut(count: Schema<'AudienceCount'> | null, planned: Planned | null): { code: string; people: number }[] {

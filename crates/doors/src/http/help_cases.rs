@@ -18,7 +18,7 @@ use axum::http::{HeaderMap, Uri};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use engine::{DeliveryView, EngineError};
-use records::{Alert, HelpCase, HelpNote, HelpReason, Mode};
+use records::{Alert, AlertId, HelpCase, HelpNote, HelpReason, Mode};
 use serde_json::{Value, json};
 use store::{DocumentKind, Expected, NewDocument};
 
@@ -53,10 +53,11 @@ impl Wanted {
 
 /// Those of the newest alert first.
 async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> HttpResult<Json<Value>> {
-    let query = Query::read(&uri, &["state", "cursor", "limit"])?;
+    let query = Query::read(&uri, &["state", "alert", "cursor", "limit"])?;
     let limit = query.limit()?;
     let words = [("open", Wanted::Open), ("resolved", Wanted::Resolved), ("all", Wanted::All)];
     let wanted = query.word("state", &words)?;
+    let of_alert = query.parsed::<AlertId>("alert")?;
     let mut after = query.cursor()?.unwrap_or_default();
     let (mut items, mut seen, mut alert) = (Vec::new(), 0, None);
     loop {
@@ -69,7 +70,7 @@ async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> HttpResult<Js
             let case: HelpCase = serde_json::from_str(&note.body).map_err(|error| {
                 HttpProblem::new(ProblemKind::Internal, format!("help case {after}: {error}"))
             })?;
-            if wanted.has(&case) {
+            if wanted.has(&case) && of_alert.is_none_or(|id| id == case.alert) {
                 items.extend(shown(&app, &caller, (&after, case), &mut alert).await?);
             }
             if items.len() == limit || seen == NOTES_MAX {

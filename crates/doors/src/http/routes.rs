@@ -270,7 +270,7 @@ pub(crate) const ROWS: &[Operation] = &[
     make(("GET", "/api/v1/alerts/{id}/observers"), RequiredRole::See, "its observers", &[], Takes::Nothing, 200, Gives::Page("Observer")),
     make(("DELETE", "/api/v1/alerts/{id}/observers/{observer}"), RequiredRole::Change, "remove an observer", &[], Takes::Nothing, 204, Gives::Nothing),
     make(("POST", "/api/v1/answers"), RequiredRole::Change, "record an answer given by other means", &[], Takes::Json("AnswerRequest"), 204, Gives::Nothing).refuses(&[404, 409]),
-    make(("GET", "/api/v1/help-cases"), RequiredRole::See, "answers at which a person should look: who needs help, and in a drill also what is said in words; the live space shows those to drills too", &["state", "cursor", "limit"], Takes::Nothing, 200, Gives::Page("HelpCase")),
+    make(("GET", "/api/v1/help-cases"), RequiredRole::See, "answers at which a person should look: who needs help, and in a drill also what is said in words; the live space shows those to drills too", &["state", "alert", "cursor", "limit"], Takes::Nothing, 200, Gives::Page("HelpCase")),
     make(("POST", "/api/v1/help-cases/{id}:take"), RequiredRole::Change, "the caller looks after it", &[], Takes::Nothing, 200, Gives::Json("HelpCase")).refuses(&[409, 412]),
     make(("POST", "/api/v1/help-cases/{id}:note"), RequiredRole::Change, "note something about it", &[], Takes::Json("HelpNoteRequest"), 200, Gives::Json("HelpCase")).refuses(&[409, 412]),
     make(("POST", "/api/v1/help-cases/{id}:resolve"), RequiredRole::Change, "it is settled: reports no longer count it", &[], Takes::Json("HelpResolveRequest"), 200, Gives::Json("HelpCase")).refuses(&[409, 412]),

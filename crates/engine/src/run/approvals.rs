@@ -377,7 +377,7 @@ impl Engine {
     }
 
     /// Groups that an alert's audience names, with those below them.
-    async fn groups_of(&self, alert: &Alert) -> Result<FxHashSet<String>, EngineError> {
+    pub(super) async fn groups_of(&self, alert: &Alert) -> Result<FxHashSet<String>, EngineError> {
         let (parts, alert, runtime) = (self.inner.parts.clone(), alert.clone(), Handle::current());
         let find = move || solving::named_groups(&parts, &alert, &runtime);
         let found = tokio::task::spawn_blocking(find).await;

@@ -7,9 +7,11 @@ use super::device_forecast::DeviceForecasts;
 use super::forecast_records::{read_days, read_forecast};
 use super::forecasting::{ForecastLook, ForecastingCommand, start_of};
 use super::route_holds::RouteHolds;
+use super::submit::draft_alert;
 use super::told_before::ToldBefore;
 use super::{Engine, solving};
 use crate::api::{EngineError, Parts, Problem};
+use crate::approval::{ApprovalAudience, ApprovalDemand};
 use crate::dispatch::Wording;
 use crate::forecast::{AlertReach, AlertVerdict, ForecastAndFact, ForecastFact, KeptForecast};
 use crate::plan::{
@@ -19,8 +21,10 @@ use crate::plan::{
 use crate::report::rfc3339;
 use crate::solve::Roster;
 use records::{
-    Alert, AlertId, AlertNo, Delivery, EndpointNo, Lane, ROSTER_BLOCK_ENDPOINTS, Terminal, Timestamp,
+    Alert, AlertId, AlertNo, AlertRequest, Delivery, EndpointNo, Lane, Origin, ROSTER_BLOCK_ENDPOINTS,
+    Terminal, Timestamp,
 };
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::runtime::Handle;
@@ -51,6 +55,27 @@ impl<'a> Forecasts<'a> {
     /// Of this engine.
     pub fn of(engine: &'a Engine) -> Forecasts<'a> {
         Forecasts { engine }
+    }
+
+    /// What the rules of approval ask of a request to so many people that comes in this way.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn approval(
+        &self,
+        account: &str,
+        request: AlertRequest,
+        origin: Origin,
+        people: u64,
+    ) -> Result<ApprovalDemand, EngineError> {
+        let now = (self.engine.parts().clock)();
+        let alert = Alert { origin, ..draft_alert(account, request, now) };
+        let policy = self.engine.approval_policy();
+        let groups = match policy.names_groups() {
+            true => self.engine.groups_of(&alert).await?,
+            false => FxHashSet::default(),
+        };
+        Ok(policy.of_alert(&alert, ApprovalAudience { people: Some(people), groups: &groups }))
     }
 
     /// The forecast of an alert as it was fixed, what happened so far, and why they differ.

@@ -380,7 +380,7 @@ fn problem(field: &str, reason: &str) -> Problem {
     Problem { field: field.to_owned(), reason: reason.to_owned() }
 }
 
-fn draft_alert(account: &str, request: AlertRequest, now: Timestamp) -> Alert {
+pub fn draft_alert(account: &str, request: AlertRequest, now: Timestamp) -> Alert {
     Alert {
         no: AlertNo(0),
         id: AlertId(uuid::Uuid::nil()),

@@ -48,7 +48,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
-use engine::{Audiences, DeliveryView, Draft, EngineError, Steer, Submitted};
+use engine::{Audiences, DeliveryView, Draft, EngineError, Forecasts, Steer, Submitted};
 use futures_util::stream;
 use net::{OutboundPolicy, OutboundRefusal};
 use records::{
@@ -263,7 +263,11 @@ async fn forecast(
     let request = read_request(&app, &caller, node, app.now()).await?;
     let forecast = app.engine.forecast(caller.account(), request.clone()).await?;
     let warnings = warnings::of_forecast(&request, &forecast, app.now());
+    let (origin, people) = (deciders::origin(&caller), forecast.recipients);
+    let demand = Forecasts::of(&app.engine).approval(caller.account(), request, origin, people).await?;
+    let is_typed = demand.type_people_over.is_some_and(|over| people > over);
     let mut view = json!(forecast);
+    view["approval"] = json!({"needs": demand.needs.name(), "type_people": is_typed});
     view["warnings"] = warnings::view(&warnings);
     Ok(Json(view).into_response())
 }

@@ -306,6 +306,25 @@ async fn two_approve_who_are_two_and_type_the_number() {
     own.close().await;
 }
 
+#[tokio::test]
+async fn a_forecast_says_what_the_rules_ask_before_anything_is_submitted() {
+    let rules = rule(|rule| {
+        (rule.needs, rule.type_people_over) = (ApprovalNeed::Two, Some(1));
+        (rule.priorities, rule.audience) =
+            (vec![records::Priority::Emergency], vec!["group:staff".to_owned()]);
+    });
+    let own = ApprovalServer::open(rules).await;
+    let nobody = json!({"needs": "nobody", "type_people": false});
+    for (priority, asked) in
+        [("emergency", json!({"needs": "two", "type_people": true})), ("routine", nobody)]
+    {
+        let body = json!({"text": "Leave hall 2 now", "audience": ["group:staff"], "priority": priority});
+        let (status, told) = own.server.post("/api/v1/alerts:forecast", body).await;
+        assert_eq!((status.as_u16(), &told["approval"]), (200, &asked), "{priority}: {told}");
+    }
+    own.close().await;
+}
+
 async fn read_list(own: &ApprovalServer, caller: &Caller) -> Value {
     let listed =
         super::list(State(own.app.clone()), caller.clone(), "/api/v1/approvals".parse().unwrap()).await;
