@@ -7,22 +7,26 @@
 use crate::http::alerts::{alert_id, seen};
 use crate::http::app::App;
 use crate::http::auth::Caller;
+use crate::http::auth::signed_in::USER_PREFIX;
 use crate::http::problem::HttpResult;
 use crate::http::request::query::{Captured, Query};
 use crate::http::request::time_text::{parse_time, rfc3339};
+use crate::http::users::record;
 use axum::Json;
 use axum::extract::State;
 use axum::http::Uri;
 use engine::{AlertStory, AnswerFilter, MarkKind, PeopleFilter, PeoplePage, StoryMark};
 use records::{Alert, AlertNo, Timestamp};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use store::{AuditEntry, AuditSearch, DocumentKind, Expected, NewDocument};
 
 /// Entries of one timeline: of more, the newest.
 const ENTRIES_MAX: usize = 500;
 /// Acts of one alert that are looked through.
 const ACTS_MAX: usize = 1_000;
+/// Users of one timeline whose full names are looked up; the others are called as the audit trail has them.
+const NAMED_MAX: usize = 50;
 
 /// Stories past their time that are looked at in one go.
 const LOOKED_AT_ONCE: usize = 100;
@@ -61,7 +65,8 @@ pub(super) async fn timeline(
     let mut entries = vec![(alert.created, entry("accepted", json!({"origin": alert.origin.name()})))];
     entries.extend(story.marks.iter().map(mark));
     entries.extend(end(&alert, &story, ended));
-    entries.extend(done_by_people(&acts));
+    let names = full_names(&app, caller.account(), &acts).await?;
+    entries.extend(done_by_people(&acts, &names));
     entries.extend(calls(&app, &caller, &alert).await?);
     // What came at the same moment stays in this order.
     entries.sort_by_key(|(at, _)| *at);
@@ -101,7 +106,7 @@ fn end(alert: &Alert, story: &AlertStory, ended: Option<Timestamp>) -> Option<(T
 }
 
 /// What people did, but for what failed.
-fn done_by_people(acts: &[AuditEntry]) -> Vec<(Timestamp, Value)> {
+fn done_by_people(acts: &[AuditEntry], names: &BTreeMap<String, String>) -> Vec<(Timestamp, Value)> {
     let failed: BTreeSet<u64> = acts.iter().filter_map(|entry| entry.act.failed).collect();
     let done = acts.iter().filter(|entry| entry.act.failed.is_none() && !failed.contains(&entry.link.seq));
     let coded = done.filter_map(|entry| {
@@ -109,7 +114,8 @@ fn done_by_people(acts: &[AuditEntry]) -> Vec<(Timestamp, Value)> {
         Some((entry, *code))
     });
     let args = |entry: &AuditEntry| {
-        let mut args = json!({"by": entry.act.token_name});
+        let name = names.get(&entry.act.token).unwrap_or(&entry.act.token_name);
+        let mut args = json!({"by": name});
         if !entry.act.detail.is_empty() {
             let name = if entry.act.verb.starts_with("help-case.") { "case" } else { "reason" };
             args[name] = entry.act.detail.as_str().into();
@@ -117,6 +123,22 @@ fn done_by_people(acts: &[AuditEntry]) -> Vec<(Timestamp, Value)> {
         args
     };
     coded.map(|(one, code)| (one.act.at, entry(code, args(one)))).collect()
+}
+
+/// What people call the users of some acts, by how the acts name them. Who is gone stays as the act says.
+async fn full_names(app: &App, account: &str, acts: &[AuditEntry]) -> HttpResult<BTreeMap<String, String>> {
+    let users: BTreeSet<&str> = acts
+        .iter()
+        .filter(|entry| ACTS.iter().any(|(verb, _)| *verb == entry.act.verb))
+        .filter_map(|entry| entry.act.token.strip_prefix(USER_PREFIX))
+        .collect();
+    let mut names = BTreeMap::new();
+    for id in users.into_iter().take(NAMED_MAX) {
+        let user = record::find(&app.store, account, id).await?;
+        let full_name = user.map(|user| user.record.profile.full_name).filter(|name| !name.is_empty());
+        names.extend(full_name.map(|name| (format!("{USER_PREFIX}{id}"), name)));
+    }
+    Ok(names)
 }
 
 /// Who called for help, by the answers that stand.

@@ -192,14 +192,22 @@ pub(crate) async fn caller(app: &App, headers: &HeaderMap, row: &Operation) -> H
     let user = user.ok_or_else(ended)?;
     let space = space(headers, row, &user.record.scope)?;
     touch(app, &mut session).await?;
-    Ok(Some(caller_of(&user, &session, space, app.now())))
+    Ok(Some(caller_of(app, &user, &session, space)))
 }
 
 /// A user in their session, as a caller.
-pub(crate) fn caller_of(user: &StoredUser, session: &UserSession, space: Mode, now: Timestamp) -> Caller {
-    let is_confirmed = session.times().is_confirmed(seconds(now));
+pub(crate) fn caller_of(app: &App, user: &StoredUser, session: &UserSession, space: Mode) -> Caller {
+    let is_confirmed =
+        session.times().is_confirmed(seconds(app.now())) || has_nothing_to_confirm_by(app, user);
     let signed_in = SignedInUser { session: session.stored.hash, is_confirmed, ..signed_in(user, space) };
     Caller::of_user(signed_in, &user.account)
+}
+
+/// In a demonstration, who came by its link has nothing to confirm by: the link counts while the session lasts.
+pub(crate) fn has_nothing_to_confirm_by(app: &App, user: &StoredUser) -> bool {
+    let credentials = &user.record.credentials;
+    let is_demo = app.operations.server.demo.get().is_some();
+    is_demo && credentials.password.is_none() && credentials.passkeys.is_empty()
 }
 
 /// A user without a session, as the caller of what happens in their name.

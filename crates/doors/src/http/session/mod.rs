@@ -234,7 +234,7 @@ async fn note(
     session: &UserSession,
     (verb, client): (&str, IpAddr),
 ) -> HttpResult<()> {
-    let caller = user_session::caller_of(user, session, Mode::Drill, app.now()).at(Some(client));
+    let caller = user_session::caller_of(app, user, session, Mode::Drill).at(Some(client));
     app.note(app.act(&caller, verb, "", "")).await
 }
 

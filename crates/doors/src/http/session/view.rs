@@ -2,7 +2,7 @@
 
 use super::facts;
 use crate::http::app::App;
-use crate::http::auth::user_session::{UserSession, timestamp};
+use crate::http::auth::user_session::{UserSession, has_nothing_to_confirm_by, timestamp};
 use crate::http::problem::HttpResult;
 use crate::http::request::time_text::rfc3339;
 use crate::http::system::site;
@@ -47,7 +47,11 @@ pub(crate) async fn session(app: &App, user: &StoredUser, session: &UserSession)
     };
     let is_pending = session.state.is_pending;
     let times = session.times();
-    let confirmed = rfc3339(timestamp(times.confirmed_s.saturating_add(CONFIRMED_S)));
+    let confirmed_until_s = match has_nothing_to_confirm_by(app, user) {
+        true => times.ends_s(),
+        false => times.confirmed_s.saturating_add(CONFIRMED_S),
+    };
+    let confirmed = rfc3339(timestamp(confirmed_until_s));
     let mut view = json!({
         "state": if is_pending { "second_factor" } else { "signed_in" },
         "csrf": session.token.csrf(),
