@@ -43,7 +43,8 @@ pub struct DemoOptions {
 pub async fn run(options: DemoOptions) -> Result<bool, String> {
     let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let town = town::town(options.recipients);
-    let mut setup = town::setup(&town, folder.path(), options.listen)?;
+    let share = if options.exit { 1.0 } else { town::watched_share(options.recipients) };
+    let mut setup = town::setup(&town, folder.path(), options.listen, share)?;
     if !options.exit {
         setup.routes.extend(town::drill_routes(&town));
     }
@@ -80,12 +81,14 @@ async fn show(server: &RunningServer, town: &Town, options: &DemoOptions) -> Res
     let id = submit(&api).await?;
     println!("  alert {id} accepted: \"{}\"", town::HEADLINE);
     if !options.exit {
-        println!("\n  Watch it in a browser: {}{}/{id}", api.url, alert_pages());
-        println!("  with the token {}\n", api.token);
+        say_where(&api, &id);
         let links = stage::links(&api, server).await?;
-        println!("  Or sign in as the Demo operator (one link, once, within 10 minutes, on this machine):");
+        println!(
+            "  Open this in your browser: it signs you in as the Demo operator, once, within 10 minutes,"
+        );
+        println!("  on this machine. The page goes on from there.");
         println!("    {}", links.operator);
-        println!("  Open this one in a private window, to approve as a second person:");
+        println!("  And this one in a private window, to approve as a second person:");
         println!("    {}\n", links.approver);
     }
     let report = follow(&api, &id, &expected).await?;
@@ -97,6 +100,19 @@ async fn show(server: &RunningServer, town: &Town, options: &DemoOptions) -> Res
         println!("               campanile alert report {id} --format csv\n");
     }
     Ok(complete)
+}
+
+/// What takes a token: programs, and the pages without scripts. The console is signed in to by a link.
+fn say_where(api: &DemoApi, id: &str) {
+    match console_files::embedded() {
+        true => println!("\n  For programs: {}/api/v1 with the token {}\n", api.url, api.token),
+        false => println!(
+            "\n  Watch it in a browser: {}{}/{id}\n  with the token {}\n",
+            api.url,
+            alert_pages(),
+            api.token
+        ),
+    }
 }
 
 /// Where people look at alerts: in the console, if the program has one.
@@ -219,5 +235,5 @@ async fn account(
 
 /// What the demo's own alert asks.
 pub fn choices() -> Value {
-    json!([{"key": "1", "label": "I am safe"}, {"key": "2", "label": "I need help"}])
+    json!([{"key": "1", "label": "I am safe"}, {"key": "2", "label": "I need help", "needs_help": true}])
 }

@@ -34,6 +34,10 @@ const CARRIERS: [(&str, f64); 3] = [("carrier-a", 120.0), ("carrier-b", 60.0), (
 const PAGING_SESSIONS: usize = 4;
 /// Pages are asked for so often, so that the demo ends soon.
 const POLLED_EVERY: std::time::Duration = std::time::Duration::from_secs(1);
+/// Somebody looks on: a town of fewer people is sent to more slowly, by this share at the least, so that its
+/// alert takes long enough to be watched.
+const WATCHED_PEOPLE: f64 = 8_000.0;
+const SLOWEST_SHARE: f64 = 0.25;
 /// The relay's limit.
 const RELAY: (&str, f64) = ("relay", 150.0);
 /// The ways out of drills.
@@ -53,8 +57,8 @@ pub fn town(recipients: u64) -> Town {
     Town { others, ..Town::new(SEED, recipients) }
 }
 
-/// The server.
-pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, String> {
+/// The server; its routes send by this share of their limits.
+pub fn setup(town: &Town, folder: &Path, listen: SocketAddr, share: f64) -> Result<Setup, String> {
     // The door's port must be known before the mailbox that answers to it: a free one is taken and let go.
     let door = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
     let door = door.map_err(|error| format!("no free port: {error}"))?;
@@ -76,7 +80,7 @@ pub fn setup(town: &Town, folder: &Path, listen: SocketAddr) -> Result<Setup, St
         media: store::media::Media::at(&folder.join("media")),
         http: Some(HttpConfig::plain(listen, public_url)),
         smtp: Some(doors::smtp::SmtpConfig::new(door.to_string(), DOMAIN.to_owned())),
-        routes: routes(town),
+        routes: routes(town, share),
         sources: crate::setup::SourceSetup::default(),
         defaults: channels::Defaults::default(),
         engine: engine::Settings {
@@ -107,18 +111,26 @@ fn outbound() -> Result<net::OutboundPolicy, String> {
     net::OutboundPolicy::new(&here).map_err(|_| "no loopback".to_owned())
 }
 
-fn routes(town: &Town) -> Vec<ConfiguredRoute> {
-    let carriers = CARRIERS.into_iter().map(|one| way(one, channels::SMS, carrier(one), town));
+fn routes(town: &Town, share: f64) -> Vec<ConfiguredRoute> {
+    let slowed = |(name, rate): (&'static str, f64)| (name, (rate * share).ceil());
+    let carriers = CARRIERS.map(slowed).map(|one| way(one, channels::SMS, carrier(one), town));
+    let [mail, pages, chat] = [RELAY, PAGING, MATRIX].map(slowed);
     let sirens = way(SIRENS, channels::MQTT, sirens(SIRENS), town);
     carriers
+        .into_iter()
         .chain([
-            way(RELAY, channels::MAIL, relay(RELAY), town),
-            way(PAGING, channels::PAGER, paging(PAGING), town),
-            way(MATRIX, channels::IM, matrix(MATRIX), town),
+            way(mail, channels::MAIL, relay(mail), town),
+            way(pages, channels::PAGER, paging(pages), town),
+            way(chat, channels::IM, matrix(chat), town),
             // Sirens confirm, and have no habits.
             ConfiguredRoute { simulator: Some(Simulator { habits: None }), ..sirens },
         ])
         .collect()
+}
+
+/// The share of its limits by which a town of so many people is sent to when somebody looks on.
+pub fn watched_share(recipients: u64) -> f64 {
+    (recipients as f64 / WATCHED_PEOPLE).clamp(SLOWEST_SHARE, 1.0)
 }
 
 /// Ways for drills, simulated as well.
