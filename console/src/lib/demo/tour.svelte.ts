@@ -10,6 +10,9 @@ export const TOUR = [
 	{ word: 'drill', path: '/alerts/new', space: 'drill' }
 ] as const;
 
+/** The one of whoever signed in as the second person. */
+export const SECOND = { word: 'second', path: '/', space: 'live' } as const;
+
 interface Kept {
 	at: number;
 	isEnded: boolean;
