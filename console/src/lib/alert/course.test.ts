@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Schema } from '$lib/api/client';
-import { courseOf } from './course';
+import { courseOf, explains } from './course';
 
 const start = '2026-11-26T02:12:02Z';
 const kept = { at: start, people: 1000, curve: [[0, 0], [100, 500], [190, 950], [200, 1000]] };
@@ -30,4 +30,11 @@ test('what is over ends at its last event, with the moment when 95 of 100 had it
 test('without a forecast nothing is ahead or behind', () => {
 	const bare = { ...story({ people: 3, seconds: 2, curve: [[0, 0], [2, 3]] }), forecast: null };
 	expect(courseOf(bare, 3, at(2), false)).toMatchObject({ ahead: null, total: 3, plan: [] });
+});
+
+test('a route that is faster than reckoned is no reason to be late', () => {
+	expect(explains('route_faster', 3)).toBe(false);
+	expect(explains('route_faster', 0)).toBe(false);
+	expect(explains('route_faster', -3)).toBe(true);
+	expect(explains('route_slower', 3)).toBe(true);
 });

@@ -46,6 +46,10 @@ function most(plan: CurvePoint[], fact: CurvePoint[], now: number, here: number,
 	return planned === null || planHere === null ? null : { seconds: Math.max(now, planned + now - planHere), isPast: false };
 }
 
+/** Whether a cause explains the difference: a route that is faster than reckoned delays nothing. `late`: seconds or
+ * points behind the forecast; below 0 ahead of it. */
+export const explains = (cause: string, late: number): boolean => (cause === 'route_faster' ? late < 0 : true);
+
 /** People whose message a carrier has at least. */
 export const handedOver = (people: Schema<'PeopleCounts'>): number => people.accepted + people.delivered + people.answered;
 

@@ -12,6 +12,8 @@ export interface ContentEditor {
 	/** It takes changes. */
 	readonly isOpen: boolean;
 	readonly problems: Schema<'FieldProblem'>[];
+	/** Those that are shown at their fields: what is only missing is, once somebody was there. */
+	readonly marked: Schema<'FieldProblem'>[];
 	readonly warnings: Schema<'AlertWarning'>[];
 	change(patch: ContentPatch): void;
 }

@@ -3,7 +3,7 @@ import { ApiProblem, asProblem } from '$lib/api/problem';
 import { getContext, setContext } from 'svelte';
 import { Check } from './check.svelte';
 import { changed, differing, isSame, mergePatch, merged, type AlertContent, type ContentEditor, type ContentPatch } from './content';
-import { STEPS, stepOf, type Step } from './steps';
+import { isMissing, STEPS, stepOf, type Step } from './steps';
 
 export type SaveState = 'saved' | 'saving' | 'unsaved' | 'conflict' | 'failed';
 type Draft = Schema<'AlertDraft'>;
@@ -67,6 +67,10 @@ export class DraftEditor implements ContentEditor {
 
 	get problems(): Schema<'FieldProblem'>[] {
 		return this.check.problems;
+	}
+
+	get marked(): Schema<'FieldProblem'>[] {
+		return this.problems.filter(({ field, reason }) => !isMissing(reason) || this.isSeen(stepOf(field)));
 	}
 
 	get warnings(): Schema<'AlertWarning'>[] {

@@ -1,7 +1,8 @@
+import type { Schema } from '$lib/api/client';
 import { languageName } from './languages';
 import { t, words } from '$lib/words/index.svelte';
 import type { AlertContent } from './content';
-import { CHANNELS, languageOf, memberOf } from './steps';
+import { CHANNELS, isMissing, languageOf, memberOf, wrongIn } from './steps';
 
 /** The name of a field as people read it: "Text in Swedish, SMS", "Answer 2". */
 export function fieldLabel(field: string): string {
@@ -36,4 +37,10 @@ function plain(value: unknown): string {
 	return Object.entries(value)
 		.map(([name, part]) => `${name}: ${plain(part)}`)
 		.join('\n');
+}
+
+/** What is wrong with a field, in words of these pages where they have them. */
+export function wrongWords(problems: Schema<'FieldProblem'>[], field: string): string | null {
+	const reason = wrongIn(problems, field);
+	return reason && isMissing(reason) ? t('composer.needed') : reason;
 }

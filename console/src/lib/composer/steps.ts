@@ -22,6 +22,9 @@ export const memberOf = (field: string): string => field.split(/[.[]/, 1)[0] ?? 
 /** The element that a field is written in: problems link to it. */
 export const fieldId = (field: string): string => `field-${field.replaceAll(/[^A-Za-z0-9]+/g, '-').replace(/-$/, '')}`;
 
+/** Whether a field is only missing, as the server says it. */
+export const isMissing = (reason: string): boolean => reason.startsWith('is needed');
+
 /** What is wrong with a field. */
 export function wrongIn(problems: Schema<'FieldProblem'>[], field: string): string | null {
 	return problems.find((problem) => problem.field === field)?.reason ?? null;

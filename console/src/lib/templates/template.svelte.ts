@@ -1,5 +1,6 @@
 import { api, askWhole, type Schema } from '$lib/api/client';
 import { asProblem, type ApiProblem } from '$lib/api/problem';
+import { isMissing } from '$lib/composer/steps';
 import { Check } from '$lib/composer/check.svelte';
 import { changed, isSame, type AlertContent, type ContentEditor, type ContentPatch } from '$lib/composer/content';
 
@@ -34,7 +35,11 @@ class Part implements ContentEditor {
 
 	/** A template may lack what its alerts need: only what stands there can be wrong. */
 	get problems(): Schema<'FieldProblem'>[] {
-		return this.check.problems.filter(({ reason }) => !/^is needed/.test(reason));
+		return this.check.problems.filter(({ reason }) => !isMissing(reason));
+	}
+
+	get marked(): Schema<'FieldProblem'>[] {
+		return this.problems;
 	}
 
 	get warnings(): Schema<'AlertWarning'>[] {
