@@ -80,9 +80,9 @@ test('areas are typed, read from a file, and deleted @all', async ({ page, serve
 
 	const feature = (name: string) => ({ type: 'Feature', properties: { name, radius: 500 }, geometry: { type: 'Point', coordinates: [18.1, 59.35] } });
 	const file = (text: string) => ({ name: 'areas.geojson', mimeType: 'application/geo+json', buffer: Buffer.from(text) });
-	await page.getByLabel('GeoJSON file').setInputFiles(file('{"type":"Point"}'));
+	await page.getByLabel('GeoJSON file', { exact: true }).setInputFiles(file('{"type":"Point"}'));
 	await expect(page.getByText('This file has no Features.')).toBeVisible();
-	await page.getByLabel('GeoJSON file').setInputFiles(file(JSON.stringify({ type: 'FeatureCollection', features: [feature('North Shore'), feature('Old Harbour')] })));
+	await page.getByLabel('GeoJSON file', { exact: true }).setInputFiles(file(JSON.stringify({ type: 'FeatureCollection', features: [feature('North Shore'), feature('Old Harbour')] })));
 	await expect(page.getByText('1 of them replaces an area that is there.')).toBeVisible();
 	await page.getByRole('button', { name: 'Save 2 areas' }).click();
 	await expect(page.getByRole('heading', { level: 1 })).toHaveText('2 named areas');

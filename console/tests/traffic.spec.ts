@@ -1,3 +1,4 @@
+import { createServer } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { expect, signIn, test } from './server';
 import { looksRight } from './look';
@@ -8,6 +9,7 @@ import { looksRight } from './look';
 const PLACE = [...import.meta.dirname].reduce((sum, letter) => (31 * sum + letter.charCodeAt(0)) % 5_000, 7);
 const SMPP = 20_000 + 2 * PLACE;
 const TOPICS = SMPP + 1;
+const REPORTS = SMPP + 10_000;
 
 test.use({
 	config: `
@@ -20,8 +22,13 @@ rate = 50.0
 [[platform]]
 username = "water"
 password = "change me"
+dlr_url = "http://127.0.0.1:${REPORTS}/"
 [topics]
 listen = "127.0.0.1:${TOPICS}"
+[[route]]
+name = "edge"
+channel = "edge"
+mode = "live"
 [[edge.site]]
 name = "harbour-office"
 address = "127.0.0.1:${TOPICS + 20_000}"
@@ -53,7 +60,9 @@ function topic(request: string): Promise<string> {
 }
 
 test('a message of a platform is found by its number and shown step by step @all', async ({ page, server }) => {
-	const query = new URLSearchParams({ username: 'water', password: 'change me', to: '+46701740605', text: 'The <b>water</b> is safe again' });
+	const platform = createServer((_, answer) => answer.end()).listen(REPORTS, '127.0.0.1');
+	// Both kinds of receipt are asked for: without them nobody would hear that it arrived.
+	const query = new URLSearchParams({ username: 'water', password: 'change me', to: '+46701740605', text: 'The <b>water</b> is safe again', 'dlr-mask': '3' });
 	const answer = await fetch(`${server.url}/cgi-bin/sendsms?${query}`);
 	expect(answer.status).toBe(202);
 	await server.until('/api/v1/messages?number=46701740605', ({ items }) => items[0]?.state === 'delivered');
@@ -65,7 +74,9 @@ test('a message of a platform is found by its number and shown step by step @all
 	await page.getByRole('link', { name: /^To \+?46701740605/ }).click();
 	await expect(page.getByRole('heading', { level: 1 })).toHaveText(/The message to \+?46701740605 arrived/);
 	await expect(page.getByText('The <b>water</b> is safe again')).toBeVisible();
+	await expect(page.getByText('the client has taken it', { exact: false })).toBeVisible();
 	await looksRight(page);
+	platform.close();
 });
 
 test('a client that is connected is disconnected with a reason @all', async ({ page, server }) => {
@@ -90,7 +101,7 @@ test('a client that is connected is disconnected with a reason @all', async ({ p
 test('text topics are read from the last message back @all', async ({ page, server }) => {
 	for (let n = 0; n < 130; n += 1) await topic(`POST@lobby#Lift ${n} is out of order`);
 	await signIn(page, server, 'jonas', '/topics');
-	await page.getByRole('link', { name: '@lobby' }).click();
+	await page.getByRole('link', { name: 'lobby' }).click();
 	await expect(page.getByText('Lift 129 is out of order')).toBeVisible();
 	await looksRight(page);
 	await page.getByRole('link', { name: 'Earlier ones' }).click();
