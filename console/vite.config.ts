@@ -22,12 +22,21 @@ function leafletWithoutHtml(): Plugin {
 	};
 }
 
+/** What every page needs is in few files: each file costs a slow telephone milliseconds, cached or not. The words of
+ * the first page are one file a language. */
+const groups = [
+	{ name: 'core', test: /node_modules[\\/](svelte|@sveltejs|esm-env|clsx|intl-messageformat|@formatjs)[\\/]/ },
+	{ name: 'icons', test: /node_modules[\\/]@lucide[\\/]/ },
+	{ name: 'frame', test: /src[\\/]lib[\\/]((frame|parts|api)[\\/](?!.*\.test\.)|[a-z-]+(\.svelte)?\.ts$)/ },
+	{ name: (id: string) => /lib[\\/]words[\\/](en|sv)[\\/](shell|states|problems|signin|home)\.json$/.exec(id)?.[1] ?? null }
+];
+
 export default defineConfig({
 	plugins: [leafletWithoutHtml(), sveltekit(), licensesFile()],
 	server: { proxy },
 	preview: { proxy },
 	// An asset in a page's text would be refused by the policy of contents.
-	build: { assetsInlineLimit: 0, target: 'es2022' },
+	build: { assetsInlineLimit: 0, target: 'es2022', rolldownOptions: { output: { codeSplitting: { groups } } } },
 	worker: { format: 'es' },
 	test: { include: ['src/**/*.test.ts'], environment: 'node' }
 });

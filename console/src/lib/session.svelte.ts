@@ -40,6 +40,7 @@ class Session {
 	/** The password is asked for in place: the session ended, or an act wants it again. */
 	asked: 'again' | 'confirm' | null = $state(null);
 	#answer: ((isGiven: boolean) => void)[] = [];
+	#ahead: Promise<SignedIn> | null = null;
 
 	get user(): Schema<'User'> | null {
 		return this.now?.state === 'signed_in' ? this.now.user : null;
@@ -63,10 +64,19 @@ class Session {
 		return this.user?.spaces.includes(space) ?? false;
 	}
 
+	/** Asks the server who is signed in while the pages are still being read. */
+	ahead(): void {
+		this.#ahead = ask(api.GET('/api/v1/session'));
+		// Who takes it is told.
+		this.#ahead.catch(() => {});
+	}
+
 	/** Asks the server who is signed in. */
 	async load(): Promise<void> {
 		try {
-			this.now = await ask(api.GET('/api/v1/session'));
+			const answer = this.#ahead ?? ask(api.GET('/api/v1/session'));
+			this.#ahead = null;
+			this.now = await answer;
 		} catch (error) {
 			if (asProblem(error).status !== 401) throw error;
 			this.now = null;

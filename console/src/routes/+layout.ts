@@ -1,4 +1,4 @@
-import { words } from '$lib/words/index.svelte';
+import { FIRST_WORDS, words } from '$lib/words/index.svelte';
 import { session } from '$lib/session.svelte';
 
 export const ssr = false;
@@ -6,7 +6,5 @@ export const ssr = false;
 /** Words and who is signed in, once. */
 export async function load(): Promise<void> {
 	if (session.isKnown) return;
-	words.begin();
-	// Those of signing in too: a session may end where nothing can be fetched any more.
-	await Promise.all([words.load('shell', 'states', 'problems', 'signin'), session.load()]);
+	await Promise.all([words.load(...FIRST_WORDS), session.load()]);
 }

@@ -5,10 +5,17 @@ export const LANGUAGES = { en: 'English', sv: 'Svenska' } as const;
 export type Language = keyof typeof LANGUAGES;
 export type WordArguments = Record<string, string | number | boolean | null | undefined>;
 
+/** What every page needs; of signing in too: a session may end where nothing can be fetched any more. */
+export const FIRST_WORDS = ['shell', 'states', 'problems', 'signin'];
+
 type Catalogue = Record<string, string>;
 
 const KEPT_AS = 'campanile.language';
 const files = import.meta.glob<{ default: Catalogue }>('./*/*.json');
+
+/** Texts that only name their arguments need no parser, which is what a page would wait for longest. */
+const SIMPLE = /^(?:[^{}'#]|\{\w+\})*$/;
+const ARGUMENT = /\{(\w+)\}/g;
 
 /** The words in use. Catalogues are in ICU form; a page loads those that it needs in its `load`. */
 class Words {
@@ -57,6 +64,7 @@ class Words {
 		const text = this.#texts[key];
 		if (text === undefined) return key;
 		if (!args && !text.includes('{') && !text.includes("'")) return text;
+		if (SIMPLE.test(text)) return text.replace(ARGUMENT, (_, name: string) => String(args?.[name] ?? ''));
 		let format = this.#formats.get(key);
 		if (!format) {
 			format = new IntlMessageFormat(text, this.language, undefined, { ignoreTag: true });

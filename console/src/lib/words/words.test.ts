@@ -1,5 +1,6 @@
 import { IntlMessageFormat } from 'intl-messageformat';
 import { expect, test } from 'vitest';
+import { words } from './index.svelte';
 
 const files = import.meta.glob<{ default: Record<string, string> }>('./*/*.json', { eager: true });
 
@@ -29,5 +30,18 @@ test.each(names)('every word of %s is there in Swedish, with the same arguments'
 	expect(Object.keys(swedish).sort()).toEqual(Object.keys(english).sort());
 	for (const [key, text] of Object.entries(english)) {
 		expect([key, args(swedish[key] ?? '')]).toEqual([key, args(text)]);
+	}
+});
+
+test.each(names)('a text of %s that only names its arguments is said as the ICU form has it', async (name) => {
+	await words.load(name);
+	for (const [key, text] of Object.entries(catalogue('en', name))) {
+		const names = args(text);
+		if (/plural|select|number|date|time/.test(text)) continue;
+		for (const value of ['a & b', 7, 0, '', undefined]) {
+			const given = Object.fromEntries(names.map((one) => [one, value]));
+			const icu = String(new IntlMessageFormat(text, 'en', undefined, { ignoreTag: true }).format({ ...given }));
+			expect([key, words.say(`${name}.${key}`, given)]).toEqual([key, icu]);
+		}
 	}
 });
