@@ -17,6 +17,19 @@ const files = import.meta.glob<{ default: Catalogue }>('./*/*.json');
 const SIMPLE = /^(?:[^{}'#]|\{\w+\})*$/;
 const ARGUMENT = /\{(\w+)\}/g;
 
+/** A name or text that runs from right to left stands by itself in a sentence that does not (Unicode's FSI and PDI). */
+const RIGHT_TO_LEFT = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
+const ISOLATE = String.fromCharCode(0x2068);
+const END_OF_ISOLATE = String.fromCharCode(0x2069);
+
+function isolated(args: WordArguments): WordArguments {
+	const entries = Object.entries(args).map(([name, value]) => [name, typeof value === 'string' && RIGHT_TO_LEFT.test(value) ? ISOLATE + value + END_OF_ISOLATE : value]);
+	return Object.fromEntries(entries) as WordArguments;
+}
+
+/** Words that are sent: phones show the marks of isolation as boxes. */
+export const unmarked = (text: string): string => text.replace(/[\u2068\u2069]/g, '');
+
 /** The words in use. Catalogues are in ICU form; a page loads those that it needs in its `load`. */
 class Words {
 	language: Language = $state('en');
@@ -64,13 +77,14 @@ class Words {
 		const text = this.#texts[key];
 		if (text === undefined) return key;
 		if (!args && !text.includes('{') && !text.includes("'")) return text;
-		if (SIMPLE.test(text)) return text.replace(ARGUMENT, (_, name: string) => String(args?.[name] ?? ''));
+		const given = args && isolated(args);
+		if (SIMPLE.test(text)) return text.replace(ARGUMENT, (_, name: string) => String(given?.[name] ?? ''));
 		let format = this.#formats.get(key);
 		if (!format) {
 			format = new IntlMessageFormat(text, this.language, undefined, { ignoreTag: true });
 			this.#formats.set(key, format);
 		}
-		return String(format.format(args as Record<string, string | number>));
+		return String(format.format(given as Record<string, string | number>));
 	}
 
 	has(key: string): boolean {

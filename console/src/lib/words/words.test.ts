@@ -45,3 +45,18 @@ test.each(names)('a text of %s that only names its arguments is said as the ICU 
 		}
 	}
 });
+
+/** Verbs of the audit trail look like words, and are not. */
+const sources = import.meta.glob<string>(['/src/**/*.svelte', '/src/**/*.ts', '!/src/**/*.test.ts', '!/src/lib/api/schema.d.ts', '!/src/lib/audit/verbs.ts'], { eager: true, query: '?raw', import: 'default' });
+
+test('every word that a page asks for is in a catalogue', () => {
+	const known = new Set(names.flatMap((name) => Object.keys(catalogue('en', name)).map((key) => `${name}.${key}`)));
+	const catalogues = names.join('|');
+	const missing: string[] = [];
+	for (const [path, text] of Object.entries(sources)) {
+		for (const [, key] of text.matchAll(new RegExp(`['"]((?:${catalogues})\\.(?!csv)[a-z]\\w*)['"]`, 'g'))) if (!known.has(key ?? '')) missing.push(`${path}: ${key}`);
+		// Where a part of the key is computed there is at least one word that begins so.
+		for (const [, start] of text.matchAll(new RegExp(`\`((?:${catalogues})\\.\\w*)\\$\\{`, 'g'))) if (![...known].some((key) => key.startsWith(start ?? ''))) missing.push(`${path}: ${start}…`);
+	}
+	expect(missing).toEqual([]);
+});
