@@ -1,5 +1,7 @@
 import AxeBuilder from '@axe-core/playwright';
 import { expect, type Page } from '@playwright/test';
+import { readdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
 
 /** What every page has to be: without faults that axe finds, and no wider than the window. */
 
@@ -9,8 +11,26 @@ export const NARROW = { width: 320, height: 700 };
 const PICTURE_HEIGHT_MAX = 2_400;
 export type Theme = 'light' | 'dark';
 
+/** Catalogues of words: a page that lacks a word shows its key, `CATALOGUE.word`. */
+const CATALOGUES = readdirSync(join(import.meta.dirname, '../src/lib/words/en')).map((file) => basename(file, '.json'));
+const KEY = `(?<![\\w./@-])(?:${CATALOGUES.join('|')})\\.(?!csv\\b)[a-z]\\w*`;
+
+/** Whatever is read out or seen has its words. */
+export async function wordsAreThere(page: Page): Promise<void> {
+	const missing = await page.evaluate((key) => {
+		const texts: string[] = [document.title];
+		const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+		while (walker.nextNode()) if (!walker.currentNode.parentElement?.closest('script, style')) texts.push(walker.currentNode.textContent ?? '');
+		const names = ['aria-label', 'aria-description', 'aria-roledescription', 'placeholder', 'title', 'alt', 'data-h'];
+		for (const name of names) for (const element of document.querySelectorAll(`[${name}]`)) texts.push(element.getAttribute(name) ?? '');
+		return texts.flatMap((text) => text.match(new RegExp(key, 'g')) ?? []);
+	}, KEY);
+	expect(missing, `${page.url()}: words are missing`).toEqual([]);
+}
+
 /** Looks at the page that is shown, at these widths and in these themes. */
 export async function looksRight(page: Page, widths = [WIDE, NARROW], themes: Theme[] = ['light']): Promise<void> {
+	await wordsAreThere(page);
 	const before = page.viewportSize() ?? WIDE;
 	for (const theme of themes) {
 		await page.emulateMedia({ colorScheme: theme });

@@ -70,12 +70,12 @@ test('a message of a platform is found by its number and shown step by step @all
 	await page.getByLabel("Number, or a message’s id").fill('46701740605');
 	await page.getByRole('button', { name: 'Find messages' }).click();
 	await expect(page.getByRole('heading', { level: 1 })).toHaveText('Messages to and from 46701740605');
-	await looksRight(page);
+	await looksRight(page, undefined, ['light', 'dark']);
 	await page.getByRole('link', { name: /^To \+?46701740605/ }).click();
 	await expect(page.getByRole('heading', { level: 1 })).toHaveText(/The message to \+?46701740605 arrived/);
 	await expect(page.getByText('The <b>water</b> is safe again')).toBeVisible();
 	await expect(page.getByText('the client has taken it', { exact: false })).toBeVisible();
-	await looksRight(page);
+	await looksRight(page, undefined, ['light', 'dark']);
 	platform.close();
 });
 
@@ -88,7 +88,7 @@ test('a client that is connected is disconnected with a reason @all', async ({ p
 	await signIn(page, server, 'jonas', '/clients');
 	await expect(page.getByRole('heading', { level: 1 })).toHaveText('1 of 1 SMPP client is connected');
 	await expect(page.getByText('Its last attempt to connect was refused')).toBeVisible();
-	await looksRight(page);
+	await looksRight(page, undefined, ['light', 'dark']);
 	await page.getByRole('button', { name: 'Disconnect waterworks' }).click();
 	await page.getByLabel('Why').fill('They send twice');
 	await page.getByRole('button', { name: 'Disconnect 1 session' }).click();
@@ -103,10 +103,10 @@ test('text topics are read from the last message back @all', async ({ page, serv
 	await signIn(page, server, 'jonas', '/topics');
 	await page.getByRole('link', { name: 'lobby' }).click();
 	await expect(page.getByText('Lift 129 is out of order')).toBeVisible();
-	await looksRight(page);
+	await looksRight(page, undefined, ['light', 'dark']);
 	await page.getByRole('link', { name: 'Earlier ones' }).click();
 	await expect(page.getByText('Lift 0 is out of order')).toBeVisible();
 	await page.goto(`${server.pages}/edge-sites`);
 	await expect(page.getByRole('heading', { level: 1 })).toHaveText('1 edge site');
-	await looksRight(page);
+	await looksRight(page, undefined, ['light', 'dark']);
 });
