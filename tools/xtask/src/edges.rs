@@ -12,6 +12,7 @@ pub const EDGES: &[Edge] = &[
     ("diameter", &[]),
     ("cap", &[]),
     ("mqtt", &[]),
+    ("rtp", &[]),
     ("pace", &[]),
     ("placeholders", &[]),
     ("proxy_protocol", &[]),
