@@ -28,8 +28,8 @@ const ROW_OVER_COLUMN_MAX: f32 = 10.0;
 const PURITY_MIN: f32 = 0.70;
 /// The same over two blocks, where each frequency is looked for within [`OFFSETS`]: so much is a key at once,
 const PAIR_PURITY_SURE: f32 = 0.96;
-/// and so much if the next two blocks have it too: a key in noise.
-const PAIR_PURITY_MIN: f32 = 0.90;
+/// and so much if the block behind them has it too: a key in noise.
+const PAIR_PURITY_MIN: f32 = 0.93;
 /// Frequencies of a key that are looked for, from 1.5 % below its own to 1.5 % above (Q.24).
 const OFFSETS: usize = 13;
 /// Energy of the second block to that of the first, and the first to the second, at most: 5 dB.
