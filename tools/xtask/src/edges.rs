@@ -13,6 +13,7 @@ pub const EDGES: &[Edge] = &[
     ("cap", &[]),
     ("mqtt", &[]),
     ("rtp", &[]),
+    ("sip", &[]),
     ("pace", &[]),
     ("placeholders", &[]),
     ("proxy_protocol", &[]),

@@ -250,5 +250,6 @@ pub const SEEDS: &[Seeds] = &[
     },
     Seeds { package: "mqtt", tests: &[""], times: ALL_SEEDS, only_after: &["libs/mqtt"] },
     Seeds { package: "pace", tests: &[""], times: ALL_SEEDS, only_after: &["libs/pace"] },
+    Seeds { package: "sip", tests: &[""], times: ALL_SEEDS, only_after: &["libs/sip"] },
     Seeds { package: "smpp", tests: &[""], times: ALL_SEEDS, only_after: &["libs/smpp"] },
 ];
