@@ -1,5 +1,5 @@
-//! Requests that are refused, or answered, without a call: by their form, method or extensions; forks of an answered
-//! INVITE.
+//! Requests that are refused, or answered, without a call: by their form, method or extensions; forks of an
+//! answered INVITE.
 
 use super::config::SipResponse;
 use super::core::{AgentCore, ClientOwner, Timer};
