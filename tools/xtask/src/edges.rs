@@ -14,6 +14,7 @@ pub const EDGES: &[Edge] = &[
     ("mqtt", &[]),
     ("rtp", &[]),
     ("sip", &[]),
+    ("call_script", &[]),
     ("pace", &[]),
     ("placeholders", &[]),
     ("proxy_protocol", &[]),
