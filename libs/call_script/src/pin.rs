@@ -42,6 +42,7 @@ impl PinEntry {
         std::mem::take(&mut self.digits)
     }
 
+    /// No digit was pressed.
     pub fn is_empty(&self) -> bool {
         self.digits.is_empty()
     }

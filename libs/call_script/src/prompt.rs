@@ -44,6 +44,7 @@ pub(crate) struct SpokenLine {
 }
 
 impl SpokenLine {
+    /// The line that names the organisation.
     pub fn greeting(prompt: Prompt) -> SpokenLine {
         SpokenLine { prompt, part: LinePart::Greeting }
     }
@@ -88,10 +89,12 @@ impl Speech {
         (speech, first)
     }
 
+    /// A line is under way.
     pub fn is_playing(&self) -> bool {
         !self.lines.is_empty()
     }
 
+    /// The line under way is late from then on.
     pub fn deadline(&self) -> Option<Instant> {
         self.late_at
     }

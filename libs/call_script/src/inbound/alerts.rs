@@ -36,6 +36,7 @@ pub(super) struct AlertHearing {
 }
 
 impl PinQuestion {
+    /// The question, behind some words.
     pub fn begin(
         context: &mut InboundContext,
         now: Instant,
@@ -142,6 +143,7 @@ impl AlertHearing {
         }
     }
 
+    /// A choice, another time, the next alert, or the PIN.
     pub fn press(self, context: &mut InboundContext, now: Instant, key: PhoneKey) -> InboundState {
         self.part.stop(context);
         let Some(alert) = context.alerts.get(self.at).cloned() else { return self.next(context, now) };

@@ -45,6 +45,7 @@ pub(super) struct Sending {
 }
 
 impl MainMenu {
+    /// The menu, behind some words.
     pub fn begin(
         context: &mut InboundContext,
         now: Instant,
@@ -55,6 +56,7 @@ impl MainMenu {
         InboundState::MainMenu(MainMenu { part })
     }
 
+    /// Templates, alerts, or the menu again.
     pub fn press(self, context: &mut InboundContext, now: Instant, key: PhoneKey) -> InboundState {
         self.part.stop(context);
         match key.as_char() {
@@ -80,6 +82,7 @@ impl TemplateMenu {
         InboundState::ChoosingTemplate(TemplateMenu { part })
     }
 
+    /// A template by its key; hash goes back.
     pub fn press(self, context: &mut InboundContext, now: Instant, key: PhoneKey) -> InboundState {
         self.part.stop(context);
         let templates = context.templates.iter().flat_map(|(_, templates)| templates);
@@ -120,6 +123,7 @@ impl Preparation {
         ReadBack::begin(context, now, template, read_back, false)
     }
 
+    /// This template cannot be sent.
     pub fn not_prepared(self, context: &mut InboundContext, now: Instant, template: u64) -> InboundState {
         if template != self.template { InboundState::Preparing(self) } else { self.too_late(context, now) }
     }
@@ -145,6 +149,7 @@ impl ReadBack {
         InboundState::ReadingBack(ReadBack { part, template, read_back, is_heard })
     }
 
+    /// Key 1 sends what was heard, 2 goes back, any other plays it again.
     pub fn press(self, context: &mut InboundContext, now: Instant, key: PhoneKey) -> InboundState {
         match key.as_char() {
             '1' if !self.is_heard => return InboundState::ReadingBack(self),
@@ -164,6 +169,7 @@ impl ReadBack {
 }
 
 impl Sending {
+    /// An approver is called: the author may wait on the line.
     pub fn wait_for_approval(
         self,
         context: &mut InboundContext,
@@ -175,11 +181,13 @@ impl Sending {
         InboundState::Sending(Sending { part })
     }
 
+    /// The result, and goodbye.
     pub fn finish(self, context: &mut InboundContext, now: Instant, words: Prompt) -> InboundState {
         self.part.stop(context);
         context.close(now, [words.into()])
     }
 
+    /// No result in time: none is made up.
     pub fn too_late(self, context: &mut InboundContext, now: Instant) -> InboundState {
         let words = context.script.no_result;
         self.finish(context, now, words)

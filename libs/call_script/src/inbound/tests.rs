@@ -149,7 +149,7 @@ impl TestCall {
         self
     }
 
-    fn to_end(&mut self) -> &mut TestCall {
+    fn run_to_end(&mut self) -> &mut TestCall {
         self.pass_ms(LONGEST.as_millis() as u64);
         assert!(self.call.is_over());
         self
@@ -174,7 +174,7 @@ fn choosing() -> TestCall {
 #[test]
 fn a_known_number_hears_its_alerts_one_after_the_other() {
     let mut call = TestCall::new(true, vec![alert(1), alert(2)]);
-    call.to_end();
+    call.run_to_end();
     assert_eq!(call.heard(), "1 101 22 102 22 12 bye");
     assert_eq!(call.reports, [InboundReport::Heard { alert: 1 }, InboundReport::Heard { alert: 2 }]);
 }
@@ -182,7 +182,7 @@ fn a_known_number_hears_its_alerts_one_after_the_other() {
 #[test]
 fn an_answer_leads_to_the_next_alert_with_thanks() {
     let mut call = TestCall::new(true, vec![alert(1), alert(2)]);
-    call.pass_ms(1_500).keys("1").pass_ms(2_000).keys("1").to_end();
+    call.pass_ms(1_500).keys("1").pass_ms(2_000).keys("1").run_to_end();
     assert_eq!(call.heard(), "1 101 stop 21 102 stop 21 12 bye");
     assert_eq!(call.reports, [answer(1), answer(2)]);
 }
@@ -196,7 +196,7 @@ fn hash_goes_on_star_plays_again_and_a_wrong_key_brings_the_choices() {
         ("5", "1 101 stop 6 22 102 22 12 bye"),
     ] {
         let mut call = TestCall::new(true, vec![alert(1), alert(2)]);
-        call.pass_ms(1_500).keys(keys).to_end();
+        call.pass_ms(1_500).keys(keys).run_to_end();
         assert_eq!(call.heard(), heard, "{keys}");
     }
 }
@@ -205,20 +205,20 @@ fn hash_goes_on_star_plays_again_and_a_wrong_key_brings_the_choices() {
 fn the_mark_of_a_drill_is_first_and_last_of_its_alert() {
     let drill = SpokenAlert { drill: Some(DRILL), ..alert(1) };
     let mut call = TestCall::new(true, vec![drill.clone()]);
-    call.to_end();
+    call.run_to_end();
     assert_eq!(call.heard(), "1 20 101 22 20 12 bye");
     let mut call = TestCall::new(true, vec![drill]);
-    call.pass_ms(2_500).keys("1").to_end();
+    call.pass_ms(2_500).keys("1").run_to_end();
     assert_eq!(call.heard(), "1 20 101 stop 21 20 12 bye");
 }
 
 #[test]
 fn any_other_number_hears_the_public_alerts_by_star_or_by_waiting() {
     let mut call = TestCall::new(false, vec![alert(3)]);
-    call.pass_ms(1_500).keys("*").to_end();
+    call.pass_ms(1_500).keys("*").run_to_end();
     assert_eq!(call.heard(), "1 2 stop 103 22 12 bye");
     let mut call = TestCall::new(false, vec![alert(3)]);
-    call.to_end();
+    call.run_to_end();
     assert_eq!(call.heard(), "1 2 103 22 12 bye");
 }
 
@@ -228,7 +228,7 @@ fn a_pin_brings_the_alerts_of_its_person() {
     let mut call = TestCall::new(false, vec![alert(3)]);
     call.keys("4321").pass_ms(PIN_WAIT.as_millis() as u64);
     assert_eq!(call.heard(), "1 stop pin=4321", "by waiting as by hash");
-    call.event(InboundEvent::PinAccepted(Box::new(person))).to_end();
+    call.event(InboundEvent::PinAccepted(Box::new(person))).run_to_end();
     assert_eq!(call.heard(), "1 stop pin=4321 101 22 12 bye");
 }
 
@@ -238,7 +238,7 @@ fn three_wrong_pins_leave_the_public_alerts_and_no_further_try() {
     call.keys("1111#").event(InboundEvent::PinRefused);
     call.keys("12#").keys("33333333").event(InboundEvent::PinRefused);
     assert_eq!(call.reports, [InboundReport::PinFailed]);
-    call.pass_ms(1_500).keys("0").event(author()).to_end();
+    call.pass_ms(1_500).keys("0").event(author()).run_to_end();
     assert_eq!(call.heard(), "1 stop pin=1111 3 stop 3 stop pin=33333333 4 103 stop 6 22 12 bye");
 }
 
@@ -259,7 +259,7 @@ fn a_known_number_may_enter_a_pin_by_zero() {
 #[test]
 fn nobody_has_an_alert_and_is_told_so() {
     let mut call = TestCall::new(true, Vec::new());
-    call.to_end();
+    call.run_to_end();
     assert_eq!(call.heard(), "1 5 12 bye");
 }
 
@@ -267,7 +267,7 @@ fn nobody_has_an_alert_and_is_told_so() {
 fn an_author_hears_count_and_text_and_sends_by_key_one() {
     let mut call = choosing();
     call.pass_ms(500).event(prepared(501)).pass_ms(6_500).keys("1").pass_ms(500);
-    call.event(InboundEvent::Result(RESULT)).to_end();
+    call.event(InboundEvent::Result(RESULT)).run_to_end();
     assert_eq!(
         call.heard(),
         "1 stop pin=4321 7 stop 13 stop prepare=501 8 stop 14 15 9 stop send=501 8 stop 16 12 bye"
@@ -314,14 +314,14 @@ fn a_template_that_is_not_ready_is_told_and_another_may_be_chosen() {
 fn an_author_stays_on_the_line_for_an_approver() {
     let mut call = choosing();
     call.event(prepared(501)).pass_ms(6_500).keys("1").event(InboundEvent::WaitsForApproval(WAITS));
-    call.pass_ms(100_000).event(InboundEvent::Result(RESULT)).to_end();
+    call.pass_ms(100_000).event(InboundEvent::Result(RESULT)).run_to_end();
     assert!(call.heard().ends_with("send=501 8 stop 17 16 12 bye"), "{}", call.heard());
 }
 
 #[test]
 fn a_result_that_does_not_come_is_not_made_up() {
     let mut call = choosing();
-    call.event(prepared(501)).pass_ms(6_500).keys("1").to_end();
+    call.event(prepared(501)).pass_ms(6_500).keys("1").run_to_end();
     assert!(call.heard().ends_with("send=501 8 11 12 bye"), "{}", call.heard());
 }
 
@@ -458,7 +458,7 @@ proptest! {
                 prop_assert!(call.now < start + LONGEST);
             }
         }
-        call.to_end();
+        call.run_to_end();
         prop_assert_eq!(call.log.iter().filter(|line| *line == "bye").count(), 1);
         prop_assert_eq!(call.log.last().map(String::as_str), Some("bye"));
         let reports = &call.reports;

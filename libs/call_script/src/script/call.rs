@@ -196,16 +196,19 @@ impl AnsweredCall {
 }
 
 impl CallContext {
+    /// Plays a prompt, if there is one.
     pub fn play(&mut self, prompt: Option<Prompt>) {
         self.actions.extend(prompt.map(ScriptAction::Play));
     }
 
+    /// Stops what a state plays, if it plays.
     pub fn stop_playing(&mut self, state: &CallState) {
         if state.is_playing() {
             self.actions.push_back(ScriptAction::StopPlaying);
         }
     }
 
+    /// Reports a result; the end of the call then adds none.
     pub fn report(&mut self, report: ScriptReport) {
         self.reported = true;
         self.actions.push_back(ScriptAction::Report(report));
@@ -223,6 +226,7 @@ impl CallContext {
         CallState::Ended
     }
 
+    /// Ends the call from our side.
     pub fn hang_up(&mut self) -> CallState {
         let ended = self.end();
         self.actions.push_back(ScriptAction::HangUp);

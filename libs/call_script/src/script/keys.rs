@@ -24,14 +24,17 @@ pub(super) struct DoNotCallKeys {
 }
 
 impl DoNotCallKeys {
+    /// The second key is late from then on.
     pub fn deadline(&self) -> Option<Instant> {
         self.until
     }
 
+    /// The second key is late.
     pub fn is_due(&self, now: Instant) -> bool {
         self.until.is_some_and(|until| now >= until)
     }
 
+    /// The first key counts no more.
     pub fn forget(&mut self) {
         self.until = None;
     }

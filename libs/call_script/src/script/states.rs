@@ -85,10 +85,12 @@ impl CallState {
         }
     }
 
+    /// A prompt is under way.
     pub fn is_playing(&self) -> bool {
         self.speech().is_some_and(Speech::is_playing)
     }
 
+    /// When to call [`CallState::tick`].
     pub fn deadline(&self) -> Option<Instant> {
         let pause = match self {
             CallState::Opening(opening) => Some(opening.begin_at),
@@ -151,6 +153,7 @@ impl CallState {
         }
     }
 
+    /// The other side speaks: the first words wait.
     pub fn speech_started(self) -> CallState {
         match self {
             CallState::Opening(OpeningPause { latest, .. }) => {
@@ -160,6 +163,7 @@ impl CallState {
         }
     }
 
+    /// The other side has spoken: the first words wait for silence.
     pub fn speech_ended(self, now: Instant) -> CallState {
         match self {
             CallState::Opening(OpeningPause { latest, .. }) => {
@@ -170,6 +174,7 @@ impl CallState {
         }
     }
 
+    /// Silence lets the first words, or a message, begin.
     pub fn silence(self, context: &mut CallContext, now: Instant, length: Duration) -> CallState {
         match self {
             CallState::Opening(_) if length >= SILENCE_BEFORE_GREETING => begin(context, now),
@@ -178,6 +183,7 @@ impl CallState {
         }
     }
 
+    /// A prompt was played: the next one follows, or the next state.
     pub fn played(mut self, context: &mut CallContext, now: Instant, prompt: Prompt) -> CallState {
         match self.speech_mut().and_then(|speech| speech.played(prompt, now)) {
             Some(end) => self.end_line(context, now, end),
@@ -308,6 +314,7 @@ impl CallState {
 }
 
 impl OpeningPause {
+    /// The first words wait from now on.
     pub fn new(now: Instant) -> OpeningPause {
         let latest = now + GREETING_WAIT_MAX;
         OpeningPause { begin_at: latest, latest }

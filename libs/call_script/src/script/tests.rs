@@ -129,7 +129,7 @@ impl TestCall {
         self.pass(Duration::from_millis(ms))
     }
 
-    pub fn to_end(&mut self) -> &mut TestCall {
+    pub fn run_to_end(&mut self) -> &mut TestCall {
         self.pass(CALL_LENGTH_MAX);
         assert!(self.call.is_over());
         self

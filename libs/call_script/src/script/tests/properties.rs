@@ -91,7 +91,7 @@ proptest! {
                 prop_assert!(call.now < start + longest);
             }
         }
-        call.to_end();
+        call.run_to_end();
         check_reports(&call);
         let byes = call.log.iter().filter(|line| *line == "bye").count();
         prop_assert!(byes == 0 || (byes == 1 && call.log.last().is_some_and(|line| line == "bye")));
@@ -111,7 +111,7 @@ proptest! {
         for character in keys.chars() {
             call.pass_ms(gap).keys(&character.to_string());
         }
-        call.event(ScriptEvent::Beep).to_end();
+        call.event(ScriptEvent::Beep).run_to_end();
         prop_assert!(call.log.iter().all(|line| line != "3" && line != "6"));
         prop_assert_eq!(count(&call, |report| matches!(report, ScriptReport::Answer { .. })), 0);
     }

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn someone_who_presses_nothing_hears_the_text_twice_and_the_call_ends() {
     let mut call = TestCall::new(script());
-    call.to_end();
+    call.run_to_end();
     assert_eq!(call.heard(), "1 3 4 5 6 3 4 5 6 bye");
     assert_eq!(call.reports, [ScriptReport::NoKey { times: 2, perhaps_machine: false }]);
 }
@@ -63,7 +63,7 @@ fn a_key_counts_at_any_moment_and_is_thanked_for() {
     for after_ms in [0, 1_999, 2_500, 4_000, 12_000, 18_500, 20_000, 30_000, 38_900] {
         let mut call = TestCall::new(script());
         call.pass_ms(after_ms).keys("1");
-        call.to_end();
+        call.run_to_end();
         assert_eq!(call.reports, [answer('1', "I am safe")], "{after_ms}");
         assert!(call.heard().ends_with("11 bye"), "{after_ms}: {}", call.heard());
     }
@@ -74,14 +74,14 @@ fn a_decision_counts_only_behind_the_whole_text() {
     let mut call = TestCall::new(CallScript { answer_behind_text: true, ..script() });
     call.keys("1").pass_ms(9_999).keys("1");
     assert_eq!((call.heard().as_str(), call.reports.len()), ("1 3 4", 0));
-    call.pass_ms(1).keys("1").to_end();
+    call.pass_ms(1).keys("1").run_to_end();
     assert_eq!(call.reports, [answer('1', "I am safe")]);
 }
 
 #[test]
 fn a_second_answer_does_not_count() {
     let mut call = TestCall::new(script());
-    call.pass_ms(5_000).keys("212*5").to_end();
+    call.pass_ms(5_000).keys("212*5").run_to_end();
     assert_eq!(call.reports, [answer('2', "I need help")]);
     assert_eq!(call.heard(), "1 3 stop 12 bye");
 }
@@ -89,7 +89,7 @@ fn a_second_answer_does_not_count() {
 #[test]
 fn a_wrong_key_brings_the_choices_again_and_then_the_round_that_is_left() {
     let mut call = TestCall::new(script());
-    call.pass_ms(5_000).keys("5").to_end();
+    call.pass_ms(5_000).keys("5").run_to_end();
     assert_eq!(call.heard(), "1 3 stop 7 6 3 4 5 6 bye");
     assert_eq!(call.reports, [ScriptReport::Played { times: 1 }]);
 }
@@ -98,7 +98,7 @@ fn a_wrong_key_brings_the_choices_again_and_then_the_round_that_is_left() {
 fn nine_and_star_play_the_round_again_without_taking_one_away() {
     for repeat in ["9", "*"] {
         let mut call = TestCall::new(script());
-        call.pass_ms(8_000).keys(repeat).to_end();
+        call.pass_ms(8_000).keys(repeat).run_to_end();
         assert_eq!(call.heard(), "1 3 4 stop 3 4 5 6 3 4 5 6 bye");
         assert_eq!(call.reports, [ScriptReport::Played { times: 2 }]);
     }
@@ -111,7 +111,7 @@ fn nine_is_a_choice_where_there_are_nine_and_star_still_repeats() {
         .collect();
     let script = CallScript { choices, do_not_call: None, ..script() };
     let mut call = TestCall::new(script);
-    call.pass_ms(8_000).keys("*").pass_ms(1_000).keys("9").to_end();
+    call.pass_ms(8_000).keys("*").pass_ms(1_000).keys("9").run_to_end();
     assert_eq!(call.heard(), "1 3 4 stop 3 stop 11 bye");
     assert_eq!(call.reports, [answer('9', "9")]);
 }
@@ -119,7 +119,7 @@ fn nine_is_a_choice_where_there_are_nine_and_star_still_repeats() {
 #[test]
 fn seven_twice_ends_all_calls_to_the_number() {
     let mut call = TestCall::new(script());
-    call.pass_ms(3_500).keys("7").pass_ms(1_000).keys("7").to_end();
+    call.pass_ms(3_500).keys("7").pass_ms(1_000).keys("7").run_to_end();
     assert_eq!(call.heard(), "1 3 stop 8 bye");
     assert_eq!(call.reports, [ScriptReport::DoNotCall]);
 }
@@ -131,24 +131,24 @@ fn seven_once_is_a_wrong_key_after_a_while() {
     assert_eq!(call.heard(), "1 3", "it plays on");
     call.pass_ms(1);
     assert_eq!(call.heard(), "1 3 stop 7");
-    call.keys("7").to_end();
+    call.keys("7").run_to_end();
     assert_eq!(call.reports, [ScriptReport::Played { times: 1 }], "a late one is a first one");
 }
 
 #[test]
 fn seven_another_key_and_seven_is_not_twice() {
     let mut call = TestCall::new(script());
-    call.pass_ms(3_500).keys("7*7").to_end();
+    call.pass_ms(3_500).keys("7*7").run_to_end();
     assert!(!call.reports.contains(&ScriptReport::DoNotCall));
     let mut call = TestCall::new(script());
-    call.pass_ms(3_500).keys("717").to_end();
+    call.pass_ms(3_500).keys("717").run_to_end();
     assert_eq!(call.reports, [answer('1', "I am safe")]);
 }
 
 #[test]
 fn no_more_calls_may_be_asked_for_behind_an_answer() {
     let mut call = TestCall::new(script());
-    call.pass_ms(3_500).keys("177").to_end();
+    call.pass_ms(3_500).keys("177").run_to_end();
     assert_eq!(call.reports, [answer('1', "I am safe"), ScriptReport::DoNotCall]);
     assert_eq!(call.heard(), "1 3 stop 11 stop 8 bye");
 }
@@ -157,7 +157,7 @@ fn no_more_calls_may_be_asked_for_behind_an_answer() {
 fn a_first_seven_in_the_last_second_gets_its_time() {
     let mut call = TestCall::new(script());
     let end = script().regular_length();
-    call.pass(end - Duration::from_millis(100)).keys("7").pass_ms(2_000).keys("7").to_end();
+    call.pass(end - Duration::from_millis(100)).keys("7").pass_ms(2_000).keys("7").run_to_end();
     assert_eq!(call.reports, [ScriptReport::DoNotCall]);
 }
 
@@ -170,7 +170,7 @@ fn the_mark_of_a_drill_is_first_and_last() {
         ("5", "1 2 3 stop 7 6 2 3 4 5 6 2 bye"),
     ] {
         let mut call = TestCall::new(CallScript { drill: Some(DRILL), ..script() });
-        call.pass_ms(5_000).keys(keys).to_end();
+        call.pass_ms(5_000).keys(keys).run_to_end();
         assert_eq!(call.heard(), heard, "{keys}");
     }
 }
@@ -185,7 +185,7 @@ fn a_stop_finishes_the_sentence_and_ends_the_call() {
         (18_500, "1 3 4 5 6 bye", 1),
     ] {
         let mut call = TestCall::new(script());
-        call.pass_ms(after_ms).event(ScriptEvent::Stop).to_end();
+        call.pass_ms(after_ms).event(ScriptEvent::Stop).run_to_end();
         assert_eq!(call.heard(), heard, "{after_ms}");
         assert_eq!(call.reports, [ScriptReport::NoKey { times, perhaps_machine: false }]);
     }
@@ -194,20 +194,20 @@ fn a_stop_finishes_the_sentence_and_ends_the_call() {
 #[test]
 fn a_stop_of_a_drill_still_ends_with_its_mark() {
     let mut call = TestCall::new(CallScript { drill: Some(DRILL), ..script() });
-    call.pass_ms(5_000).event(ScriptEvent::Stop).to_end();
+    call.pass_ms(5_000).event(ScriptEvent::Stop).run_to_end();
     assert_eq!(call.heard(), "1 2 3 2 bye");
 }
 
 #[test]
 fn an_answer_in_the_sentence_behind_a_stop_counts_and_thanks_under_way_are_finished() {
     let mut call = TestCall::new(script());
-    call.pass_ms(4_000).event(ScriptEvent::Stop).keys("2").to_end();
+    call.pass_ms(4_000).event(ScriptEvent::Stop).keys("2").run_to_end();
     assert_eq!(
         (call.heard().as_str(), &call.reports[..]),
         ("1 3 stop bye", &[answer('2', "I need help")][..])
     );
     let mut call = TestCall::new(script());
-    call.pass_ms(4_000).keys("2").event(ScriptEvent::Stop).to_end();
+    call.pass_ms(4_000).keys("2").event(ScriptEvent::Stop).run_to_end();
     assert_eq!(call.heard(), "1 3 stop 12 bye");
 }
 
@@ -231,7 +231,7 @@ fn someone_who_hangs_up_is_reported_with_what_they_heard() {
 #[test]
 fn a_key_where_there_are_no_choices_is_a_sign_of_a_person() {
     let mut call = TestCall::new(CallScript { choices: Vec::new(), ..script() });
-    call.pass_ms(5_000).keys("1").to_end();
+    call.pass_ms(5_000).keys("1").run_to_end();
     assert_eq!(call.heard(), "1 3 4 5 6 3 4 5 6 bye");
     assert_eq!(call.reports, [ScriptReport::Played { times: 2 }]);
 }
@@ -265,7 +265,7 @@ fn a_text_of_which_a_sentence_was_late_was_not_played_in_whole() {
     let mut call = TestCall::new(script());
     call.pass_ms(3_500);
     call.playing = None;
-    call.to_end();
+    call.run_to_end();
     assert_eq!(call.heard(), "1 3 stop 4 5 6 3 4 5 6 bye");
     assert_eq!(call.reports, [ScriptReport::NoKey { times: 1, perhaps_machine: false }]);
 }
