@@ -1,5 +1,5 @@
-//! Any messages to a user agent with a call of its own: no call has two ends, nothing follows an end, and in the end
-//! nothing is left.
+//! Any messages to a user agent with a call of its own: no call has two ends, nothing follows an end, and in
+//! the end nothing is left.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -59,7 +59,8 @@ fuzz_target!(|bytes: &[u8]| {
     let order = OutgoingCall::new(flow, uri("sip:b@192.0.2.2"), PartyAddress::new(uri("sip:a@192.0.2.1")));
     let ours = agent.invite(order, now).expect("there is room");
     let mut calls = Calls::default();
-    // A message ends with FF, so that the fuzzer puts together conversations. TAG in it is the INVITE's branch.
+    // A message ends with FF, so that the fuzzer puts together conversations. TAG in it is the INVITE's
+    // branch.
     let invite = agent.poll_transmit().expect("INVITE").octets;
     let invite = String::from_utf8_lossy(&invite).into_owned();
     let head: String = invite

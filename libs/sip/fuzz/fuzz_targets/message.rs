@@ -1,5 +1,5 @@
-//! Any octets as a datagram, as a stream cut anywhere, and as a session description: what is read stays within its
-//! limits, and what is written of it is read alike.
+//! Any octets as a datagram, as a stream cut anywhere, and as a session description: what is read stays
+//! within its limits, and what is written of it is read alike.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,6 +1,6 @@
 //! The web console: its build, which the program embeds, its checks and its stories in a browser.
 
-use super::compile::{PROFILE, cargo, succeeds};
+use super::compile::{PROFILE, succeeds};
 use super::stages::{Failure, Stages};
 use super::{Extent, Run, output_folder};
 use std::path::{Path, PathBuf};

@@ -203,7 +203,8 @@ pub(crate) fn caller_of(app: &App, user: &StoredUser, session: &UserSession, spa
     Caller::of_user(signed_in, &user.account)
 }
 
-/// In a demonstration, who came by its link has nothing to confirm by: the link counts while the session lasts.
+/// In a demonstration, who came by its link has nothing to confirm by: the link counts while the session
+/// lasts.
 pub(crate) fn has_nothing_to_confirm_by(app: &App, user: &StoredUser) -> bool {
     let credentials = &user.record.credentials;
     let is_demo = app.operations.server.demo.get().is_some();
