@@ -30,6 +30,7 @@ pub const EDGES: &[Edge] = &[
     ("bus", &["records", "wal"]),
     ("store", &["records", "channels"]),
     ("paced_udp", &["pace"]),
+    ("speech", &[]),
     ("engine", &["records", "channels", "bus", "store", "pace", "placeholders", "evidence"]),
     ("ledger", &["records", "wal", "store"]),
     ("charging", &["records", "channels", "settings", "bus", "store", "ledger", "net", "diameter"]),

@@ -207,6 +207,7 @@ pub const FOREIGN_TESTS: &[(&str, &[&str])] = &[
     ("over_servers", &["nats", "postgresql"]),
     ("by_xmllint", &["xmllint"]),
     ("by_openssl", &["openssl"]),
+    ("by_espeak_ng", &["espeak-ng"]),
 ];
 
 /// Tests of seeds and properties that run with more of them after changes of their crate, and in
