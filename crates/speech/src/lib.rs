@@ -1,8 +1,8 @@
 //! Speech for telephones: from an alert's text to the octets of a WAV file.
 //!
-//! The pure part has no IO: [`spoken`](fn@spoken) makes a written text fit for reading out, [`Catalogue`] has the
-//! fixed phrases of a call by language, [`Voices`] chooses the voice of a language. Around it stands the shell:
-//! a [`Synthesizer`] runs a voice's command, and a [`SoundCache`] keeps its sounds in a folder.
+//! The pure part has no IO: [`spoken`](fn@spoken) makes a written text fit for reading out, [`Catalogue`] has
+//! the fixed phrases of a call by language, [`Voices`] chooses the voice of a language. Around it stands the
+//! shell: a [`Synthesizer`] runs a voice's command, and a [`SoundCache`] keeps its sounds in a folder.
 //!
 //! Invariants worth naming:
 //! - Text is data. Nothing in it reaches a command line, a shell or the markup of a speech engine.
@@ -18,9 +18,9 @@ mod synthesis;
 mod voices;
 
 pub use cache::{CACHE_OCTETS_MIN, CacheError, SoundCache};
-pub use phrases::{Catalogue, Choice, Missing, VALUE_CHARS_MAX};
+pub use phrases::{Catalogue, KeyChoice, Missing, VALUE_CHARS_MAX};
 pub use spoken::{
-    Addresses, Links, Rules, SPOKEN_CHARS_MAX, Spoken, TEXT_OCTETS_READ_MAX, has_words, spoken,
+    AddressRule, LinkRule, Rules, SPOKEN_CHARS_MAX, Spoken, TEXT_OCTETS_READ_MAX, has_words, spoken,
 };
 pub use synthesis::{SynthesisError, SynthesisLimits, Synthesizer};
 pub use voices::{

@@ -72,7 +72,8 @@ impl Voices {
             .ok_or_else(|| NoVoice { language: language.to_owned() })
     }
 
-    /// Whether no voice can read a text in a language: a forecast counts its recipients as not reachable by call.
+    /// Whether no voice can read a text in a language: a forecast counts its recipients as not reachable by
+    /// call.
     pub fn unreadable(&self, language: &str) -> bool {
         self.voice(language).is_err()
     }

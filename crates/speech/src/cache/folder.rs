@@ -36,7 +36,7 @@ pub(super) struct Left {
 }
 
 /// A file of the folder.
-struct Entry {
+struct SoundFile {
     path: PathBuf,
     key: Key,
     octets: u64,
@@ -97,10 +97,10 @@ impl SoundFolder {
         })
     }
 
-    /// Removes files that were not used for longest until there is room, and what dead processes left. `uses` are
-    /// those of this process, perhaps newer than on disk.
+    /// Removes files that were not used for longest until there is room, and what dead processes left. `uses`
+    /// are those of this process, perhaps newer than on disk.
     pub fn make_room(&self, octets_max: u64, uses: &HashMap<Key, SystemTime>) -> io::Result<Left> {
-        let mut entries = self.entries()?;
+        let mut entries = self.sound_files()?;
         for entry in &mut entries {
             entry.used = uses.get(&entry.key).map_or(entry.used, |used| entry.used.max(*used));
         }
@@ -115,11 +115,11 @@ impl SoundFolder {
         Ok(Left { octets, keys: entries.into_iter().map(|entry| entry.key).collect() })
     }
 
-    fn entries(&self) -> io::Result<Vec<Entry>> {
+    fn sound_files(&self) -> io::Result<Vec<SoundFile>> {
         let now = SystemTime::now();
         let mut entries = Vec::new();
         for file in fs::read_dir(&self.path)? {
-            match entry(&file?, now) {
+            match sound_file(&file?, now) {
                 Ok(entry) => entries.extend(entry),
                 // Another process has removed it.
                 Err(why) if why.kind() == ErrorKind::NotFound => {}
@@ -131,7 +131,7 @@ impl SoundFolder {
 }
 
 /// A sound of the folder. An old part is removed; what has another name is somebody else's.
-fn entry(file: &DirEntry, now: SystemTime) -> io::Result<Option<Entry>> {
+fn sound_file(file: &DirEntry, now: SystemTime) -> io::Result<Option<SoundFile>> {
     let name = file.file_name();
     let Some(name) = name.to_str() else { return Ok(None) };
     if name.ends_with(PART) {
@@ -141,7 +141,7 @@ fn entry(file: &DirEntry, now: SystemTime) -> io::Result<Option<Entry>> {
     let key = name.strip_suffix(SOUND).and_then(|hex| Key::from_hex(hex).ok());
     let Some(key) = key else { return Ok(None) };
     let metadata = file.metadata()?;
-    Ok(Some(Entry { path: file.path(), key, octets: metadata.len(), used: metadata.modified()? }))
+    Ok(Some(SoundFile { path: file.path(), key, octets: metadata.len(), used: metadata.modified()? }))
 }
 
 /// Removes a file that another process may have removed.

@@ -1,9 +1,9 @@
 //! Cache of sounds in a folder: a sound is made once for a command, a language and a text.
 //!
 //! A file's name is the BLAKE3 hash of what its sound was made from, and its end is the hash of the sound: a
-//! file that was damaged is made anew. Files are written under another name and renamed, so several processes may
-//! share a folder. The least recently used files make room for new ones; their time of modification is that of
-//! their last use, also for other processes.
+//! file that was damaged is made anew. Files are written under another name and renamed, so several processes
+//! may share a folder. The least recently used files make room for new ones; their time of modification is
+//! that of their last use, also for other processes.
 
 mod folder;
 
@@ -88,8 +88,8 @@ impl SoundCache {
         Ok(cache)
     }
 
-    /// The octets of a WAV file in which the voice reads the text. Those who ask for the same at once share one
-    /// process and its result; what cannot be kept is returned nevertheless.
+    /// The octets of a WAV file in which the voice reads the text. Those who ask for the same at once share
+    /// one process and its result; what cannot be kept is returned nevertheless.
     ///
     /// # Errors
     /// As [`Synthesizer::speak`].

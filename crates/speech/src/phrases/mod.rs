@@ -11,7 +11,7 @@ mod romance;
 mod tests;
 
 use crate::language;
-use crate::spoken::{Addresses, Links, Rules, spoken};
+use crate::spoken::{AddressRule, LinkRule, Rules, spoken};
 use std::fmt;
 
 /// Characters of a value in a phrase, such as a choice's label; the rest is cut off at a word.
@@ -71,7 +71,7 @@ const CATALOGUES: [(&str, &str, Table); 18] = [
 
 /// A choice of an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Choice<'a> {
+pub struct KeyChoice<'a> {
     /// The key to press: digits, star or hash.
     pub key: &'a str,
     /// Its meaning.
@@ -123,8 +123,8 @@ impl Catalogue {
     }
 
     /// "Press 1 for I am safe, 2 for I need help.", empty without choices.
-    pub fn choices(&self, choices: &[Choice<'_>]) -> String {
-        let one = |(place, choice): (usize, &Choice<'_>)| {
+    pub fn choices(&self, choices: &[KeyChoice<'_>]) -> String {
+        let one = |(place, choice): (usize, &KeyChoice<'_>)| {
             let phrase = if place == 0 { Phrase::FirstChoice } else { Phrase::NextChoice };
             self.filled(phrase, &[("key", &self.key(choice.key)), ("label", &self.value(choice.label))])
         };
@@ -138,7 +138,7 @@ impl Catalogue {
     }
 
     /// "You pressed 1: I am safe. Thank you."
-    pub fn chosen(&self, choice: Choice<'_>) -> String {
+    pub fn chosen(&self, choice: KeyChoice<'_>) -> String {
         self.filled(Phrase::Chosen, &[("key", &self.key(choice.key)), ("label", &self.value(choice.label))])
     }
 
@@ -234,8 +234,11 @@ impl Catalogue {
 
     /// A value as it is read, without the stop at its end.
     fn value(&self, text: &str) -> String {
-        let rules =
-            Rules { language: Some(self.language), links: Links::LeftOut, addresses: Addresses::Spelled };
+        let rules = Rules {
+            language: Some(self.language),
+            links: LinkRule::LeftOut,
+            addresses: AddressRule::Spelled,
+        };
         let read = spoken(text, &rules).text;
         let end = read.char_indices().nth(VALUE_CHARS_MAX).map_or(read.len(), |(at, _)| at);
         let end = if end < read.len() { read[..end].rfind(' ').unwrap_or(end) } else { end };

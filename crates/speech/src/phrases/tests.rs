@@ -57,7 +57,7 @@ fn a_catalogue_is_found_by_language_and_script_and_another_is_never_taken_instea
 #[test]
 fn the_phrases_of_an_english_call_are_these() {
     let english = Catalogue::of("en").unwrap();
-    let choices = [Choice { key: "1", label: "I am safe" }, Choice { key: "*", label: "I need help." }];
+    let choices = [KeyChoice { key: "1", label: "I am safe" }, KeyChoice { key: "*", label: "I need help." }];
     assert_eq!(english.greeting("Brunnby town"), "This is Brunnby town.");
     assert_eq!(english.choices(&choices), "Press 1 for I am safe, star for I need help.");
     assert_eq!(english.choices(&[]), "");
@@ -89,7 +89,7 @@ fn a_value_is_data_whatever_it_looks_like() {
         english.greeting(&"word ".repeat(200)).chars().count(),
         "This is .".len() + VALUE_CHARS_MAX - 1
     );
-    assert_eq!(english.chosen(Choice { key: "1", label: "Yes 👍!!" }), "You pressed 1: Yes. Thank you.");
+    assert_eq!(english.chosen(KeyChoice { key: "1", label: "Yes 👍!!" }), "You pressed 1: Yes. Thank you.");
     let long_key = english.wrong_key(&"1".repeat(10_000));
     assert!(long_key.len() < 3 * VALUE_CHARS_MAX, "{}", long_key.len());
 }
@@ -99,7 +99,7 @@ fn a_phrase_that_was_filled_is_read_as_it_is() {
     for language in Catalogue::languages() {
         let catalogue = Catalogue::of(language).unwrap();
         let choices =
-            catalogue.choices(&[Choice { key: "1", label: "ok" }, Choice { key: "2", label: "no" }]);
+            catalogue.choices(&[KeyChoice { key: "1", label: "ok" }, KeyChoice { key: "2", label: "no" }]);
         for sentence in [catalogue.drill(), catalogue.repeat(), catalogue.other_devices(), &choices] {
             assert_eq!(spoken(sentence, &Rules::of(language)).text, sentence, "{language}");
         }

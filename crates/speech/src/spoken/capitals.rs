@@ -1,7 +1,7 @@
 //! Words of capital letters: spelled if nobody could pronounce them, else read as words.
 
 use super::Speaker;
-use super::words::{Place, Reading, Word};
+use super::words::{LineWord, WordPlace, WordReading};
 
 /// Letters of a word that may be spelled; longer ones are words.
 const SPELLED_LETTERS_MAX: usize = 5;
@@ -9,14 +9,14 @@ const SPELLED_LETTERS_MAX: usize = 5;
 const CONSONANTS_MAX: usize = 3;
 
 /// "MSB" is "M S B" and "SMHI" is "S M H I"; "EVACUATE" is "Evacuate".
-pub(super) fn word(place: Place<'_>, speaker: &Speaker) -> Option<Reading> {
+pub(super) fn word(place: WordPlace<'_>, speaker: &Speaker) -> Option<WordReading> {
     let whole = place.word().core;
     let at = whole.find([':', '\'']).unwrap_or(whole.len());
     let (core, suffix) = whole.split_at(at);
     if !is_capitals(core) || suffix.chars().any(char::is_uppercase) {
         return None;
     }
-    let is_among = |place: Option<&Word<'_>>| place.is_some_and(|word| is_capitals(word.core));
+    let is_among = |place: Option<&LineWord<'_>>| place.is_some_and(|word| is_capitals(word.core));
     let before = place.at.checked_sub(1).and_then(|at| place.words.get(at));
     let is_shouted = is_among(before) || is_among(place.words.get(place.at + 1));
     if is_spelled(core, is_shouted, speaker.vocabulary.spelled) {

@@ -1,6 +1,6 @@
 //! Links and mail addresses of spoken text: left out, or written in words.
 
-use super::{Addresses, Speaker, characters};
+use super::{AddressRule, Speaker, characters};
 
 /// Characters around a link that are no part of it.
 const OPENING: [char; 8] = ['(', '<', '[', '{', '"', '\'', '“', '«'];
@@ -32,7 +32,7 @@ pub(super) fn replaced(line: &str, speaker: &Speaker, names_links: bool) -> (Str
         } else if let Some(number) = core.strip_prefix("tel:").filter(|number| !number.is_empty()) {
             words.push(word.replacen(core, number, 1));
         } else if let Some((local, domain)) = address(core) {
-            let left_out = speaker.addresses == Addresses::LeftOut && !names_links;
+            let left_out = speaker.addresses == AddressRule::LeftOut && !names_links;
             let text = if left_out { String::new() } else { in_words(core, local, domain, speaker) };
             words.push(word.replacen(core, &text, 1));
         } else if is_domain(core) {
@@ -64,7 +64,7 @@ fn is_domain(core: &str) -> bool {
     let is_label = |label: &&str| !label.is_empty() && label.chars().all(|c| c.is_alphanumeric() || c == '-');
     let has_letters = labels.iter().all(|label| label.contains(char::is_alphabetic));
     (2..=LABELS_MAX).contains(&labels.len())
-        && labels.iter().all(|label| is_label(&label))
+        && labels.iter().all(is_label)
         && has_letters
         && labels.last().is_some_and(|top| TOP_DOMAINS.contains(top))
 }

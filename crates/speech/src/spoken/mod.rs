@@ -1,13 +1,13 @@
 //! Spoken text: a written text made fit for reading out, by the rules of its language.
 //!
-//! Links are left out, telephone numbers read digit by digit, times, dates, numbers with units, road names and
-//! abbreviations written in words, abbreviations of letters spelled, pictures and markup left out, and the ends
-//! of lines made pauses. English and Swedish have all rules; other languages have those that need no words,
-//! and the words of their [`Catalogue`](crate::Catalogue).
+//! Links are left out, telephone numbers read digit by digit, times, dates, numbers with units, road names
+//! and abbreviations written in words, abbreviations of letters spelled, pictures and markup left out, and
+//! the ends of lines made pauses. English and Swedish have all rules; other languages have those that need no
+//! words, and the words of their [`Catalogue`](crate::Catalogue).
 //!
-//! A text is data: no rule writes markup, and characters that a speech engine could take for some are removed.
-//! [`spoken()`] is linear in its input but for a bounded number of passes, is idempotent, and leaves words
-//! wherever there were some ([`has_words`]).
+//! A text is data: no rule writes markup, and characters that a speech engine could take for some are
+//! removed. [`spoken()`] is linear in its input but for a bounded number of passes, is idempotent, and leaves
+//! words wherever there were some ([`has_words`]).
 
 mod capitals;
 mod characters;
@@ -37,7 +37,7 @@ const PASSES_MAX: usize = 12;
 
 /// Links of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Links {
+pub enum LinkRule {
     /// Left out.
     #[default]
     LeftOut,
@@ -47,7 +47,7 @@ pub enum Links {
 
 /// Mail addresses of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Addresses {
+pub enum AddressRule {
     /// Written in words: "info at example dot org", in languages with a catalogue.
     #[default]
     Spelled,
@@ -61,9 +61,9 @@ pub struct Rules<'a> {
     /// The text's language (BCP 47); without one, the rules of all languages apply.
     pub language: Option<&'a str>,
     /// Links.
-    pub links: Links,
+    pub links: LinkRule,
     /// Mail addresses.
-    pub addresses: Addresses,
+    pub addresses: AddressRule,
 }
 
 impl<'a> Rules<'a> {
@@ -99,7 +99,7 @@ pub fn spoken(text: &str, rules: &Rules<'_>) -> Spoken {
         first = speaker.read(read, true);
     }
     first.is_cut |= read.len() < text.len();
-    if first.links > 0 && rules.links == Links::Announced {
+    if first.links > 0 && rules.links == LinkRule::Announced {
         speaker.announce(&mut first);
     }
     first
@@ -109,7 +109,7 @@ pub fn spoken(text: &str, rules: &Rules<'_>) -> Spoken {
 pub(crate) struct Speaker {
     vocabulary: &'static Vocabulary,
     catalogue: Option<Catalogue>,
-    addresses: Addresses,
+    addresses: AddressRule,
 }
 
 impl Speaker {

@@ -1,7 +1,7 @@
 //! Times, dates, ranges and road names of spoken text.
 
 use super::Speaker;
-use super::words::{Place, Reading};
+use super::words::{WordPlace, WordReading};
 
 /// Letters of a road's name: "E" of E4, "BA" of a flight.
 const ROAD_LETTERS_MAX: usize = 2;
@@ -18,7 +18,7 @@ fn number(text: &str, digits: std::ops::RangeInclusive<usize>) -> Option<u16> {
 }
 
 /// "2026-11-28" is "28 November 2026"; in Swedish, "den 28/11" is "den 28 november".
-pub(super) fn date(place: Place<'_>, speaker: &Speaker) -> Option<Reading> {
+pub(super) fn date(place: WordPlace<'_>, speaker: &Speaker) -> Option<WordReading> {
     let months = speaker.vocabulary.months?;
     let core = place.word().core;
     let month = |text: &str| number(text, 1..=2).filter(|month| (1..=12).contains(month)).map(usize::from);
@@ -46,7 +46,7 @@ fn clock(text: &str, sign: char) -> Option<(u8, u8)> {
 }
 
 /// "18:30" is "18 30"; behind "kl." also "18.30" is a time; "6.30pm" is "6 30 P M".
-pub(super) fn time(place: Place<'_>, speaker: &Speaker) -> Option<Reading> {
+pub(super) fn time(place: WordPlace<'_>, speaker: &Speaker) -> Option<WordReading> {
     let written = speaker.vocabulary.time?;
     let core = place.word().core;
     if let Some(text) = half_of_day(place, core, written) {
@@ -64,7 +64,7 @@ pub(super) fn time(place: Place<'_>, speaker: &Speaker) -> Option<Reading> {
 }
 
 /// "6pm", "6:30 pm": the two letters are spelled, and there is no "o'clock".
-fn half_of_day(place: Place<'_>, core: &str, written: fn(u8, u8) -> String) -> Option<Reading> {
+fn half_of_day(place: WordPlace<'_>, core: &str, written: fn(u8, u8) -> String) -> Option<WordReading> {
     let letters = |text: &str| match text.to_ascii_lowercase().as_str() {
         "am" | "a.m" => Some("A M"),
         "pm" | "p.m" => Some("P M"),
@@ -87,7 +87,7 @@ fn half_of_day(place: Place<'_>, core: &str, written: fn(u8, u8) -> String) -> O
 }
 
 /// "5–10" is "5 to 10". A hyphen between numbers may be anything, unless a unit follows.
-pub(super) fn range(place: Place<'_>, speaker: &Speaker) -> Option<Reading> {
+pub(super) fn range(place: WordPlace<'_>, speaker: &Speaker) -> Option<WordReading> {
     let vocabulary = speaker.vocabulary;
     if vocabulary.to.is_empty() {
         return None;
@@ -112,7 +112,7 @@ pub(super) fn range(place: Place<'_>, speaker: &Speaker) -> Option<Reading> {
 }
 
 /// "E4" is "E 4" and "E4:an" is "E 4 an": no voice takes it for a word.
-pub(super) fn road(place: Place<'_>, _speaker: &Speaker) -> Option<Reading> {
+pub(super) fn road(place: WordPlace<'_>, _speaker: &Speaker) -> Option<WordReading> {
     let core = place.word().core;
     let letters = core.bytes().take_while(u8::is_ascii_uppercase).count();
     let rest = &core[letters..];

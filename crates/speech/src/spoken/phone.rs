@@ -1,7 +1,7 @@
 //! Telephone numbers in spoken text: digit by digit, in groups.
 
 use super::Speaker;
-use super::words::{Place, Reading};
+use super::words::{WordPlace, WordReading};
 
 /// Digits of a telephone number (E.164, section 6).
 const DIGITS_MAX: usize = 15;
@@ -26,7 +26,7 @@ fn is_zero(c: char) -> bool {
 }
 
 /// A telephone number of one or several words is read as "0 7 0, 1 2 3, 4 5, 6 7".
-pub(super) fn number(place: Place<'_>, speaker: &Speaker) -> Option<Reading> {
+pub(super) fn number(place: WordPlace<'_>, speaker: &Speaker) -> Option<WordReading> {
     let (written, trail, words) = run(place)?;
     let written = written.replace(TRUNK_PREFIX, " ");
     let groups: Vec<&str> = written.split(|c| !is_digit(c)).filter(|group| !group.is_empty()).collect();
@@ -39,11 +39,11 @@ pub(super) fn number(place: Place<'_>, speaker: &Speaker) -> Option<Reading> {
         let plus = speaker.catalogue.map_or("+", |catalogue| catalogue.plus());
         parts[0].insert_str(0, &format!("{plus} "));
     }
-    Some(Reading { words, text: format!("{}{trail}", parts.join(", ")) })
+    Some(WordReading { words, text: format!("{}{trail}", parts.join(", ")) })
 }
 
 /// Words of nothing but digits and the signs of telephone numbers, the signs behind them, and their count.
-fn run(place: Place<'_>) -> Option<(String, &str, usize)> {
+fn run(place: WordPlace<'_>) -> Option<(String, &str, usize)> {
     let (mut written, mut trail, mut words, mut digits) = (String::new(), "", 0, 0);
     for word in &place.words[place.at..] {
         let opens = word.lead.chars().all(|c| c == '(');

@@ -1,13 +1,13 @@
 //! Numbers with units and amounts of money in spoken text.
 
 use super::Speaker;
-use super::words::{Place, Reading};
+use super::words::{WordPlace, WordReading};
 
 /// A degree: before it a hyphen is a minus.
 const DEGREE: char = '°';
 
 /// "5km" and "5 km" are "5 kilometres", "€5" is "5 euros".
-pub(super) fn number_with_unit(place: Place<'_>, speaker: &Speaker) -> Option<Reading> {
+pub(super) fn number_with_unit(place: WordPlace<'_>, speaker: &Speaker) -> Option<WordReading> {
     let vocabulary = speaker.vocabulary;
     let core = place.word().core;
     let (currency, rest) = currency(core, speaker);

@@ -4,7 +4,7 @@ use super::{Speaker, capitals, numbers, phone, units};
 
 /// A word between two blanks, with the signs around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Word<'a> {
+pub(super) struct LineWord<'a> {
     /// Signs before it.
     pub lead: &'a str,
     /// The word.
@@ -15,22 +15,22 @@ pub(super) struct Word<'a> {
 
 /// A line at one of its words.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct WordPlace<'a> {
     /// All words of the line.
-    pub words: &'a [Word<'a>],
+    pub words: &'a [LineWord<'a>],
     /// The place of this one.
     pub at: usize,
 }
 
 /// A reading of some words.
-pub(super) struct Reading {
+pub(super) struct WordReading {
     /// So many words were read.
     pub words: usize,
     /// In their place, with the signs around them.
     pub text: String,
 }
 
-type Rule = fn(Place<'_>, &Speaker) -> Option<Reading>;
+type Rule = fn(WordPlace<'_>, &Speaker) -> Option<WordReading>;
 
 /// In this order: numbers of telephones look like others, and abbreviations like words.
 const RULES: [Rule; 9] = [
@@ -47,11 +47,12 @@ const RULES: [Rule; 9] = [
 
 /// The line with each rule applied to each word once.
 pub(super) fn read(line: &str, speaker: &Speaker) -> String {
-    let words: Vec<Word<'_>> = line.split(' ').filter(|word| !word.is_empty()).map(Word::of).collect();
+    let words: Vec<LineWord<'_>> =
+        line.split(' ').filter(|word| !word.is_empty()).map(LineWord::of).collect();
     let mut out = String::with_capacity(line.len());
     let mut at = 0;
     while at < words.len() {
-        let place = Place { words: &words, at };
+        let place = WordPlace { words: &words, at };
         let reading =
             RULES.iter().find_map(|rule| rule(place, speaker)).unwrap_or_else(|| other(place, speaker));
         if !out.is_empty() && !reading.text.is_empty() {
@@ -63,12 +64,12 @@ pub(super) fn read(line: &str, speaker: &Speaker) -> String {
     out
 }
 
-impl<'a> Word<'a> {
-    fn of(word: &'a str) -> Word<'a> {
+impl<'a> LineWord<'a> {
+    fn of(word: &'a str) -> LineWord<'a> {
         let start = word.find(|c: char| !is_lead(c)).unwrap_or(word.len());
         let (lead, rest) = word.split_at(start);
         let core = rest.trim_end_matches(is_trail);
-        Word { lead, core, trail: &rest[core.len()..] }
+        LineWord { lead, core, trail: &rest[core.len()..] }
     }
 
     /// Nothing stands around it.
@@ -85,20 +86,20 @@ fn is_trail(c: char) -> bool {
     matches!(c, '.' | ',' | '!' | '?' | ':' | ';' | ')' | '\'' | '؟' | '،' | '؛' | '۔')
 }
 
-impl<'a> Place<'a> {
+impl<'a> WordPlace<'a> {
     /// The word here.
-    pub fn word(&self) -> Word<'a> {
+    pub fn word(&self) -> LineWord<'a> {
         self.words[self.at]
     }
 
     /// The next word, unless a sign stands between.
-    pub fn next(&self) -> Option<Word<'a>> {
+    pub fn next(&self) -> Option<LineWord<'a>> {
         let joined = self.word().trail.is_empty();
         self.words.get(self.at + 1).copied().filter(|next| joined && next.lead.is_empty())
     }
 
     /// The word before, whatever stands between.
-    pub fn previous(&self) -> Option<Word<'a>> {
+    pub fn previous(&self) -> Option<LineWord<'a>> {
         self.at.checked_sub(1).map(|at| self.words[at])
     }
 
@@ -108,15 +109,15 @@ impl<'a> Place<'a> {
     }
 
     /// Another text in the word's place.
-    pub fn reading(&self, text: &str) -> Reading {
-        let Word { lead, trail, .. } = self.word();
-        Reading { words: 1, text: format!("{lead}{text}{trail}") }
+    pub fn reading(&self, text: &str) -> WordReading {
+        let LineWord { lead, trail, .. } = self.word();
+        WordReading { words: 1, text: format!("{lead}{text}{trail}") }
     }
 
     /// Another text in the place of this word and the next.
-    pub fn reading_of_two(&self, text: &str) -> Reading {
+    pub fn reading_of_two(&self, text: &str) -> WordReading {
         let trail = self.words.get(self.at + 1).map_or("", |next| next.trail);
-        Reading { words: 2, text: format!("{}{text}{trail}", self.word().lead) }
+        WordReading { words: 2, text: format!("{}{text}{trail}", self.word().lead) }
     }
 
     /// The word's trail without the full stop of an abbreviation. The last word of a line keeps it, and one
@@ -130,8 +131,8 @@ impl<'a> Place<'a> {
 }
 
 /// "t.ex." is "till exempel", "No. 5" is "number 5".
-fn abbreviation(place: Place<'_>, speaker: &Speaker) -> Option<Reading> {
-    let Word { lead, core, trail } = place.word();
+fn abbreviation(place: WordPlace<'_>, speaker: &Speaker) -> Option<WordReading> {
+    let LineWord { lead, core, trail } = place.word();
     let vocabulary = speaker.vocabulary;
     let is_before_number =
         place.words.get(place.at + 1).is_some_and(|next| next.core.starts_with(|c: char| c.is_ascii_digit()));
@@ -140,7 +141,7 @@ fn abbreviation(place: Place<'_>, speaker: &Speaker) -> Option<Reading> {
     let words =
         found(before_number, core, has_stop).or_else(|| found(vocabulary.abbreviations, core, has_stop))?;
     let may_end = vocabulary.ends.contains(&core.to_lowercase().as_str());
-    Some(Reading { words: 1, text: format!("{lead}{words}{}", place.trail_of_abbreviation(may_end)) })
+    Some(WordReading { words: 1, text: format!("{lead}{words}{}", place.trail_of_abbreviation(may_end)) })
 }
 
 /// The words of an abbreviation; with a capital letter first they have one, too.
@@ -163,11 +164,12 @@ fn found(table: &[(&str, &str)], core: &str, has_stop: bool) -> Option<String> {
 }
 
 /// "St Mary" is a saint, "Main St" a street.
-fn name(place: Place<'_>, speaker: &Speaker) -> Option<Reading> {
-    let Word { lead, core, .. } = place.word();
+fn name(place: WordPlace<'_>, speaker: &Speaker) -> Option<WordReading> {
+    let LineWord { lead, core, .. } = place.word();
     let (_, before, behind) =
         speaker.vocabulary.names.iter().find(|(abbreviation, ..)| *abbreviation == core)?;
-    let is_name = |word: &Word<'_>| word.core.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit());
+    let is_name =
+        |word: &LineWord<'_>| word.core.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit());
     let is_behind = place.previous().is_some_and(|word| is_name(&word) && word.trail.is_empty());
     let is_before = place.words.get(place.at + 1).is_some_and(is_name);
     // The first word of a line has a capital letter though it may be no name.
@@ -178,18 +180,18 @@ fn name(place: Place<'_>, speaker: &Speaker) -> Option<Reading> {
         false if is_behind && !behind.is_empty() => *behind,
         false => return None,
     };
-    Some(Reading { words: 1, text: format!("{lead}{words}{}", place.trail_of_abbreviation(!is_title)) })
+    Some(WordReading { words: 1, text: format!("{lead}{words}{}", place.trail_of_abbreviation(!is_title)) })
 }
 
 /// Words that no rule knows: signs between words are pauses or words themselves.
-fn other(place: Place<'_>, speaker: &Speaker) -> Reading {
+fn other(place: WordPlace<'_>, speaker: &Speaker) -> WordReading {
     let word = place.word();
     match word.core {
         "-" | "–" if word.is_bare() => {
             let is_first = place.at == 0;
-            return Reading { words: 1, text: if is_first { String::new() } else { ",".to_owned() } };
+            return WordReading { words: 1, text: if is_first { String::new() } else { ",".to_owned() } };
         }
-        "/" => return Reading { words: 1, text: String::new() },
+        "/" => return WordReading { words: 1, text: String::new() },
         "&" => {
             let and = speaker.catalogue.map_or("", |catalogue| catalogue.and());
             return place.reading(and);

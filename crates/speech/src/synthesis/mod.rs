@@ -1,8 +1,8 @@
 //! Synthesis of speech by a subprocess: text on its standard input, a WAV file on its standard output.
 //!
-//! There is no shell: a text is never part of a command line. A process has only the variables `PATH`, `LANG`,
-//! `HOME` and `TMPDIR`, a lower priority than the server, and limits of time and octets. It is the leader of a
-//! process group, which is killed as a whole once nobody waits for its sound.
+//! There is no shell: a text is never part of a command line. A process has only the variables `PATH`,
+//! `LANG`, `HOME` and `TMPDIR`, a lower priority than the server, and limits of time and octets. It is the
+//! leader of a process group, which is killed as a whole once nobody waits for its sound.
 
 mod error;
 mod process;
@@ -60,7 +60,8 @@ impl Synthesizer {
         self.limits
     }
 
-    /// The octets of a WAV file in which the voice reads the text. A future that is dropped kills the process.
+    /// The octets of a WAV file in which the voice reads the text. A future that is dropped kills the
+    /// process.
     ///
     /// The sizes in the file's header may be too large, as of any WAV file that was written to a pipe.
     ///

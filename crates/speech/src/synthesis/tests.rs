@@ -186,7 +186,7 @@ async fn a_text_without_words_or_too_long_starts_nothing() {
 /// espeak-ng reads each language that it has a voice for.
 mod by_espeak_ng {
     use super::*;
-    use crate::phrases::{Catalogue, Choice};
+    use crate::phrases::{Catalogue, KeyChoice};
 
     /// No voice of espeak-ng speaks these.
     const WITHOUT: [&str; 1] = ["so"];
@@ -220,7 +220,7 @@ mod by_espeak_ng {
         for language in Catalogue::languages().filter(|language| !WITHOUT.contains(language)) {
             let catalogue = Catalogue::of(language).unwrap();
             let choices = catalogue
-                .choices(&[Choice { key: "1", label: "1 2 3" }, Choice { key: "2", label: "4 5 6" }]);
+                .choices(&[KeyChoice { key: "1", label: "1 2 3" }, KeyChoice { key: "2", label: "4 5 6" }]);
             let short = catalogue.drill();
             let long = format!("{short} {choices} {}", catalogue.repeat());
             let (short_seconds, level) = seconds_and_level(&espeak(language), short).await;

@@ -92,8 +92,8 @@ fn rules() -> impl Strategy<Value = Rules<'static>> {
     (proptest::sample::select(&LANGUAGES[..]), any::<bool>(), any::<bool>()).prop_map(
         |(language, links, addresses)| Rules {
             language: Some(language),
-            links: if links { Links::Announced } else { Links::LeftOut },
-            addresses: if addresses { Addresses::Spelled } else { Addresses::LeftOut },
+            links: if links { LinkRule::Announced } else { LinkRule::LeftOut },
+            addresses: if addresses { AddressRule::Spelled } else { AddressRule::LeftOut },
         },
     )
 }
