@@ -16,10 +16,13 @@ pub(super) fn word(place: WordPlace<'_>, speaker: &Speaker) -> Option<WordReadin
     if !is_capitals(core) || suffix.chars().any(char::is_uppercase) {
         return None;
     }
-    let is_among = |place: Option<&LineWord<'_>>| place.is_some_and(|word| is_capitals(word.core));
+    // Other abbreviations do not make a shout.
+    let table = speaker.vocabulary.spelled;
+    let is_shout = |word: &LineWord<'_>| is_capitals(word.core) && !is_spelled(word.core, false, table);
+    let is_among = |word: Option<&LineWord<'_>>| word.is_some_and(is_shout);
     let before = place.at.checked_sub(1).and_then(|at| place.words.get(at));
     let is_shouted = is_among(before) || is_among(place.words.get(place.at + 1));
-    if is_spelled(core, is_shouted, speaker.vocabulary.spelled) {
+    if is_spelled(core, is_shouted, table) {
         let letters: Vec<String> = core.chars().map(String::from).collect();
         return Some(place.reading(&format!("{}{suffix}", letters.join(" "))));
     }

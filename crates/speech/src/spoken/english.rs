@@ -7,7 +7,7 @@ pub(super) static VOCABULARY: Vocabulary = Vocabulary {
     currencies: &[('€', "euro", "euros"), ('$', "dollar", "dollars"), ('£', "pound", "pounds")],
     abbreviations: ABBREVIATIONS,
     before_number: BEFORE_NUMBER,
-    ends: &["etc", "asap"],
+    ends: &["etc", "asap", "mon", "tue", "tues", "wed", "thu", "thurs", "fri"],
     names: NAMES,
     calls: &["call", "dial", "phone", "telephone", "ring", "tel", "number", "sms", "text"],
     clocks: &[],

@@ -29,11 +29,17 @@ pub(super) fn replaced(line: &str, speaker: &Speaker, names_links: bool) -> (Str
                 words.push(host(core, speaker));
             }
             words.extend(trail.contains(STOPS).then(|| trail.replace(|c| !STOPS.contains(&c), "")));
-        } else if let Some(number) = core.strip_prefix("tel:").filter(|number| !number.is_empty()) {
+        } else if let Some(number) =
+            core.strip_prefix("tel:").filter(|number| number.contains(characters::is_word))
+        {
             words.push(word.replacen(core, number, 1));
         } else if let Some((local, domain)) = address(core) {
             let left_out = speaker.addresses == AddressRule::LeftOut && !names_links;
-            let text = if left_out { String::new() } else { in_words(core, local, domain, speaker) };
+            let text = match speaker.catalogue {
+                _ if left_out => String::new(),
+                None if names_links => words_of(core),
+                _ => in_words(core, local, domain, speaker),
+            };
             words.push(word.replacen(core, &text, 1));
         } else if is_domain(core) {
             words.push(word.replacen(core, &dotted(core, speaker), 1));
@@ -99,6 +105,11 @@ fn dotted(name: &str, speaker: &Speaker) -> String {
         Some(catalogue) => name.replace('.', &format!(" {} ", catalogue.dot())),
         None => name.to_owned(),
     }
+}
+
+/// The words in an address or a link, with blanks between them.
+fn words_of(text: &str) -> String {
+    text.replace(|c| !characters::is_word(c), " ")
 }
 
 /// The name of a link's host, else the words in it.

@@ -93,6 +93,9 @@ pub(super) fn range(place: WordPlace<'_>, speaker: &Speaker) -> Option<WordReadi
         return None;
     }
     let core = place.word().core;
+    let positive = core.trim_start_matches(['-', '−']);
+    let minus = if positive.len() < core.len() { format!("{} ", vocabulary.minus) } else { String::new() };
+    let core = positive;
     let at = core.find(['-', '–'])?;
     let (from, rest) = core.split_at(at);
     let (sign, rest) = (rest.chars().next()?, &rest[rest.chars().next()?.len_utf8()..]);
@@ -107,8 +110,9 @@ pub(super) fn range(place: WordPlace<'_>, speaker: &Speaker) -> Option<WordReadi
     let is_unit = |text: &str| vocabulary.units.iter().any(|(unit, ..)| *unit == text);
     let has_unit =
         if unit.is_empty() { place.next().is_some_and(|next| is_unit(next.core)) } else { is_unit(unit) };
-    let is_range = is_number(from) && is_number(to) && (has_unit || unit.is_empty() && sign == '–');
-    is_range.then(|| place.reading(&format!("{from} {} {to}{unit}", vocabulary.to)))
+    let is_range =
+        is_number(from) && is_number(to) && (has_unit || minus.is_empty() && unit.is_empty() && sign == '–');
+    is_range.then(|| place.reading(&format!("{minus}{from} {} {to}{unit}", vocabulary.to)))
 }
 
 /// "E4" is "E 4" and "E4:an" is "E 4 an": no voice takes it for a word.

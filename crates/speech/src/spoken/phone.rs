@@ -31,7 +31,8 @@ pub(super) fn number(place: WordPlace<'_>, speaker: &Speaker) -> Option<WordRead
     let written = written.replace(TRUNK_PREFIX, " ");
     let groups: Vec<&str> = written.split(|c| !is_digit(c)).filter(|group| !group.is_empty()).collect();
     let called = speaker.vocabulary.calls.contains(&place.previous_core().as_str());
-    if !is_number(&written, &groups, called) {
+    let is_known = speaker.vocabulary.numbers.contains(&written.as_str());
+    if !is_known && !is_number(&written, &groups, called) {
         return None;
     }
     let mut parts: Vec<String> = groups.iter().flat_map(|group| split(group)).collect();

@@ -19,6 +19,8 @@ pub(super) struct Vocabulary {
     pub names: &'static [(&'static str, &'static str, &'static str)],
     /// Words before a telephone number.
     pub calls: &'static [&'static str],
+    /// Telephone numbers of three to six digits that everybody knows, as they are written.
+    pub numbers: &'static [&'static str],
     /// Words before a time that is written with a full stop.
     pub clocks: &'static [&'static str],
     /// Words of capital letters that are spelled though they could be pronounced.
@@ -46,6 +48,7 @@ pub(super) const NONE: Vocabulary = Vocabulary {
     ends: &[],
     names: &[],
     calls: &[],
+    numbers: &[],
     clocks: &[],
     spelled: &[],
     months: None,

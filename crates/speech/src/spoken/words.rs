@@ -187,11 +187,10 @@ fn name(place: WordPlace<'_>, speaker: &Speaker) -> Option<WordReading> {
 fn other(place: WordPlace<'_>, speaker: &Speaker) -> WordReading {
     let word = place.word();
     match word.core {
-        "-" | "–" if word.is_bare() => {
+        "-" | "–" | "/" if word.is_bare() => {
             let is_first = place.at == 0;
             return WordReading { words: 1, text: if is_first { String::new() } else { ",".to_owned() } };
         }
-        "/" => return WordReading { words: 1, text: String::new() },
         "&" => {
             let and = speaker.catalogue.map_or("", |catalogue| catalogue.and());
             return place.reading(and);

@@ -41,6 +41,7 @@ fn control_and_invisible_characters_pictures_and_markup_are_left_out() {
             ("Don’t go", "Don't go"),
             ("Hall (B) () [x]", "Hall (B) x."),
             ("and/or", "and or"),
+            ("call 555-0123 / 555-0199", "call 5 5 5, 0 1 2 3, 555-0199"),
             ("Smoke & fire, Smith&Son", "Smoke and fire, Smith and Son"),
         ],
     );
@@ -100,7 +101,8 @@ fn telephone_numbers_are_read_digit_by_digit_in_groups() {
             ("Ring 112", "Ring 1 1 2"),
             ("Tel. 08-123 456 78", "Telefon 0 8, 1 2 3, 4 5 6, 7 8"),
             ("0701234567", "0 7 0, 1 2 3, 4 5, 6 7"),
-            ("Ring 113 13 om el", "Ring 1 1 3, 1 3 om el"),
+            ("Ring 112, annars 113 13.", "Ring 1 1 2, annars 1 1 3, 1 3."),
+            ("1177 vet, 113 personer", "1 1 7 7 vet, 113 personer"),
             ("(08) 123 456", "0 8, 1 2 3, 4 5 6"),
         ],
     );
@@ -171,6 +173,7 @@ fn numbers_with_units_are_read_in_words() {
             ("2,5 km", "2,5 kilometer"),
             ("ca 30 %", "cirka 30 procent"),
             ("10–15 mm", "10 till 15 millimeter"),
+            ("-5–10 °C", "minus 5 till 10 grader Celsius"),
             ("3 st", "3 stycken"),
             ("5 min.", "5 minuter."),
         ],
@@ -225,6 +228,7 @@ fn abbreviations_are_read_in_words() {
             ("fr.o.m. måndag t.o.m. fredag", "från och med måndag till och med fredag"),
             ("hus nr 5 v. 48", "hus nummer 5 vecka 48"),
             ("mat osv. Gå ut", "mat och så vidare. Gå ut"),
+            ("till fre. Frågor mån. 30", "till fredag. Frågor måndag 30"),
         ],
     );
     check("de", &[("z.B. Wasser", "z.B. Wasser")]);
@@ -239,6 +243,7 @@ fn words_of_capitals_are_spelled_or_read() {
             ("The UN's men", "The U N's men"),
             ("Do NOT go", "Do Not go"),
             ("GO OUT NOW IT IS ON FIRE", "Go Out Now It Is On Fire"),
+            ("the EU, US and UN", "the E U, U S and U N"),
             ("NATO is not the FBI", "Nato is not the F B I"),
             ("A dog", "A dog"),
             ("McDonald iPhone", "McDonald iPhone"),

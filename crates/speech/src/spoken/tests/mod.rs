@@ -36,6 +36,8 @@ fn a_text_of_nothing_but_links_says_their_names() {
     assert_eq!(read("tlh", "https://example.org/"), "example org");
     let rules = Rules { addresses: AddressRule::LeftOut, ..Rules::of("en") };
     assert_eq!(spoken("info@example.org", &rules).text, "info at example dot org");
+    let unknown = Rules { language: None, ..rules };
+    assert_eq!(spoken("info@example.org", &unknown).text, "info example org");
 }
 
 #[test]
