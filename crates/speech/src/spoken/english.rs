@@ -1,14 +1,16 @@
 //! English vocabulary of spoken text.
 
-use super::vocabulary::{NONE, Vocabulary};
+use super::vocabulary::{Abbreviations, NONE, Vocabulary};
 
 pub(super) static VOCABULARY: Vocabulary = Vocabulary {
     units: UNITS,
     currencies: &[('€', "euro", "euros"), ('$', "dollar", "dollars"), ('£', "pound", "pounds")],
-    abbreviations: ABBREVIATIONS,
-    before_number: BEFORE_NUMBER,
-    ends: &["etc", "asap", "mon", "tue", "tues", "wed", "thu", "thurs", "fri"],
-    names: NAMES,
+    abbreviations: Abbreviations {
+        anywhere: ABBREVIATIONS,
+        before_number: BEFORE_NUMBER,
+        ends: &["etc", "asap", "mon", "tue", "tues", "wed", "thu", "thurs", "fri"],
+        names: NAMES,
+    },
     calls: &["call", "dial", "phone", "telephone", "ring", "tel", "number", "sms", "text"],
     clocks: &[],
     spelled: SPELLED,

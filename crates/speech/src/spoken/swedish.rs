@@ -1,16 +1,19 @@
 //! Swedish vocabulary of spoken text.
 
-use super::vocabulary::{NONE, Vocabulary};
+use super::vocabulary::{Abbreviations, NONE, Vocabulary};
 
 pub(super) static VOCABULARY: Vocabulary = Vocabulary {
     units: UNITS,
     currencies: &[('€', "euro", "euro"), ('$', "dollar", "dollar"), ('£', "pund", "pund")],
-    abbreviations: ABBREVIATIONS,
-    before_number: BEFORE_NUMBER,
-    ends: &[
-        "m.m", "mm", "osv", "o.s.v", "etc", "m.fl", "e.d", "o.d", "mån", "tis", "tors", "fre", "lör", "sön",
-    ],
-    names: &[("S:t", "Sankt", ""), ("S:ta", "Sankta", ""), ("St", "Sankt", "")],
+    abbreviations: Abbreviations {
+        anywhere: ABBREVIATIONS,
+        before_number: BEFORE_NUMBER,
+        ends: &[
+            "m.m", "mm", "osv", "o.s.v", "etc", "m.fl", "e.d", "o.d", "mån", "tis", "tors", "fre", "lör",
+            "sön",
+        ],
+        names: &[("S:t", "Sankt", ""), ("S:ta", "Sankta", ""), ("St", "Sankt", "")],
+    },
     calls: &["ring", "ringa", "tel", "telefon", "telefonnummer", "nummer", "larmnummer", "sms", "slå"],
     numbers: &["113 13", "11313", "114 14", "11414", "116 117", "1177"],
     clocks: &["kl", "klockan"],

@@ -9,14 +9,8 @@ pub(super) struct Vocabulary {
     pub units: &'static [(&'static str, &'static str, &'static str)],
     /// Before a number: the sign, its word for one, its word for others; they are read behind the number.
     pub currencies: &'static [(char, &'static str, &'static str)],
-    /// The words for an abbreviation in small letters. One that ends with a full stop here needs it.
-    pub abbreviations: &'static [(&'static str, &'static str)],
-    /// Abbreviations that are read so before a number only.
-    pub before_number: &'static [(&'static str, &'static str)],
-    /// Abbreviations after which a full stop may end the sentence.
-    pub ends: &'static [&'static str],
-    /// Abbreviations of names as they are written: before a name, and behind one.
-    pub names: &'static [(&'static str, &'static str, &'static str)],
+    /// Abbreviations.
+    pub abbreviations: Abbreviations,
     /// Words before a telephone number.
     pub calls: &'static [&'static str],
     /// Telephone numbers of three to six digits that everybody knows, as they are written.
@@ -39,14 +33,23 @@ pub(super) struct Vocabulary {
     pub has_own_case: bool,
 }
 
+/// Abbreviations of a language.
+pub(super) struct Abbreviations {
+    /// The words for an abbreviation in small letters. One that ends with a full stop here needs it.
+    pub anywhere: &'static [(&'static str, &'static str)],
+    /// Abbreviations that are read so before a number only.
+    pub before_number: &'static [(&'static str, &'static str)],
+    /// Abbreviations after which a full stop may end the sentence.
+    pub ends: &'static [&'static str],
+    /// Abbreviations of names as they are written: before a name, and behind one.
+    pub names: &'static [(&'static str, &'static str, &'static str)],
+}
+
 /// No words.
 pub(super) const NONE: Vocabulary = Vocabulary {
     units: &[],
     currencies: &[],
-    abbreviations: &[],
-    before_number: &[],
-    ends: &[],
-    names: &[],
+    abbreviations: Abbreviations { anywhere: &[], before_number: &[], ends: &[], names: &[] },
     calls: &[],
     numbers: &[],
     clocks: &[],

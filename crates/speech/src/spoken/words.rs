@@ -133,14 +133,13 @@ impl<'a> WordPlace<'a> {
 /// "t.ex." is "till exempel", "No. 5" is "number 5".
 fn abbreviation(place: WordPlace<'_>, speaker: &Speaker) -> Option<WordReading> {
     let LineWord { lead, core, trail } = place.word();
-    let vocabulary = speaker.vocabulary;
+    let table = &speaker.vocabulary.abbreviations;
     let is_before_number =
         place.words.get(place.at + 1).is_some_and(|next| next.core.starts_with(|c: char| c.is_ascii_digit()));
-    let before_number = if is_before_number { vocabulary.before_number } else { &[] };
+    let before_number = if is_before_number { table.before_number } else { &[] };
     let has_stop = trail.starts_with('.');
-    let words =
-        found(before_number, core, has_stop).or_else(|| found(vocabulary.abbreviations, core, has_stop))?;
-    let may_end = vocabulary.ends.contains(&core.to_lowercase().as_str());
+    let words = found(before_number, core, has_stop).or_else(|| found(table.anywhere, core, has_stop))?;
+    let may_end = table.ends.contains(&core.to_lowercase().as_str());
     Some(WordReading { words: 1, text: format!("{lead}{words}{}", place.trail_of_abbreviation(may_end)) })
 }
 
@@ -167,7 +166,7 @@ fn found(table: &[(&str, &str)], core: &str, has_stop: bool) -> Option<String> {
 fn name(place: WordPlace<'_>, speaker: &Speaker) -> Option<WordReading> {
     let LineWord { lead, core, .. } = place.word();
     let (_, before, behind) =
-        speaker.vocabulary.names.iter().find(|(abbreviation, ..)| *abbreviation == core)?;
+        speaker.vocabulary.abbreviations.names.iter().find(|(abbreviation, ..)| *abbreviation == core)?;
     let is_name =
         |word: &LineWord<'_>| word.core.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit());
     let is_behind = place.previous().is_some_and(|word| is_name(&word) && word.trail.is_empty());
