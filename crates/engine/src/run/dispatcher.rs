@@ -120,6 +120,7 @@ impl Dispatcher {
                 self.fail_nowhere(pass, no);
                 continue;
             };
+            let (place, room) = self.choose_for(pass, no, (lane, class)).unwrap_or((place, room));
             if let Some((segment, units)) = self.build(pass, no, class, place, room) {
                 pass.alerts.enter_turns(no);
                 self.append(pass, no, place, lane, segment, units);
@@ -129,6 +130,20 @@ impl Dispatcher {
             pass.alerts.touch(no);
         }
         false
+    }
+
+    /// The route that takes the next segment of an alert; nothing for messages, which take what has room.
+    fn choose_for(
+        &mut self,
+        pass: &DispatchPass<'_>,
+        no: AlertNo,
+        (lane, class): (Lane, u16),
+    ) -> Option<(usize, u64)> {
+        let live = pass.alerts.live.get(&no).filter(|live| live.metas.is_none())?;
+        let ready = u64::from(live.ready_in(class));
+        let (place, _) = self.routes.choose(class, lane)?;
+        let units = ready * self.estimate(no, place, pass.alerts, &pass.context.parts);
+        self.routes.choose_for(class, lane, units)
     }
 
     /// A segment, and the units it costs.

@@ -139,6 +139,35 @@ impl RouteTable {
             .min_by(|(a, _), (b, _)| self.list[*a].given.total_cmp(&self.list[*b].given))
     }
 
+    /// The same for an alert of which so many units are ready, and how much of them that route takes: where
+    /// all have limits, no more than what lets them be through with it at one time. So a few hundred people
+    /// do not wait on the slowest of equals while a faster one has nothing to do.
+    pub fn choose_for(&mut self, class: u16, lane: Lane, units: u64) -> Option<(usize, u64)> {
+        let tiers = self.tiers(class);
+        let up = tiers.iter().find(|tier| tier.iter().any(|&i| self.is_up(i)))?;
+        let up: Vec<usize> = up.iter().copied().filter(|&i| self.is_up(i)).collect();
+        if up.len() < 2 || up.iter().any(|&i| self.classifier.routes()[i].rate <= 0.0) {
+            return self.choose(class, lane);
+        }
+        let share = |i: usize| {
+            let route = &self.classifier.routes()[i];
+            route.rate * f64::from(route.weight.max(1))
+        };
+        let before = |i: usize| -> u64 {
+            self.list[i].lanes[..=lane as usize].iter().map(|lane| lane.under_way).sum()
+        };
+        let shares: f64 = up.iter().map(|&i| share(i)).sum();
+        let total = units + up.iter().map(|&i| before(i)).sum::<u64>();
+        let part = |i: usize| (total as f64 * share(i) / shares).ceil() as u64;
+        let even = up
+            .iter()
+            .filter_map(|&i| Some((i, self.room(i, lane)?.min(part(i).saturating_sub(before(i))))))
+            .filter(|(_, room)| *room > 0)
+            .min_by(|(a, _), (b, _)| self.list[*a].given.total_cmp(&self.list[*b].given));
+        // Those that should have it have no room: what is free takes it all the same.
+        even.or_else(|| self.choose(class, lane))
+    }
+
     /// The routes of a class, computed once.
     fn tiers(&mut self, class: u16) -> Arc<Tiers> {
         let place = usize::from(class);

@@ -64,6 +64,23 @@ async fn a_held_route_gets_nothing_and_what_was_planned_for_it_goes_by_another(g
     assert_eq!(report.routes["sms"].counts.accepted, 40);
 }
 
+async fn equal_routes_are_through_with_a_small_alert_at_one_time_whatever_they_sent_before(
+    ground: TestBackend,
+) {
+    let mut of = ground.engine_under_test().await;
+    for (name, rate) in [("fast", 90.0), ("slow", 30.0)] {
+        of.add_route(route(name, channels::SMS, |route| (route.rate, route.priority) = (rate, -1))).await;
+    }
+    of.people(crowd(80)).await;
+    let _carrier = of.carrier(accepted);
+    for _ in 0..3 {
+        let submitted = of.submit(|_| {}).await;
+        let report = of.until(&submitted.alert, |report| report.state == "done").await;
+        let took = |name: &str| report.routes.get(name).map_or(0, |route| route.counts.accepted);
+        assert_eq!((took("fast"), took("slow")), (60, 20), "{report:?}");
+    }
+}
+
 async fn what_has_no_other_route_waits_for_a_held_one_and_is_sent_once_it_is_released(ground: TestBackend) {
     let of = ground.engine_under_test().await;
     of.people(crowd(7)).await;
@@ -177,6 +194,7 @@ fn a_hold_is_read_as_it_was_written() {
 
 over_both!(
     a_held_route_gets_nothing_and_what_was_planned_for_it_goes_by_another,
+    equal_routes_are_through_with_a_small_alert_at_one_time_whatever_they_sent_before,
     what_has_no_other_route_waits_for_a_held_one_and_is_sent_once_it_is_released,
     a_hold_is_there_after_a_restart,
     a_route_shows_what_it_sent_what_was_refused_and_how_soon_it_was_confirmed,
