@@ -1,3 +1,4 @@
+import type { Page } from '@playwright/test';
 import { expect, signIn, test } from './server';
 
 /** Figures, no gate: `make bench-console`. Frames of the live page while an alert to many people runs, and how fast
@@ -46,14 +47,33 @@ test(`@bench pages on a processor ${SLOWER} times slower`, async ({ page, server
 	await signIn(page, server, 'jonas');
 	const session = await page.context().newCDPSession(page);
 	await session.send('Emulation.setCPUThrottlingRate', { rate: SLOWER });
+	const said = (took: number[]): string => `${at(took, 0.5)} ms (${Math.min(...took)} to ${Math.max(...took)})`;
 	for (const path of PAGES) {
-		const took: number[] = [];
+		const [loads, steps]: number[][] = [[], []];
 		for (let n = 0; n < 5; n += 1) {
-			const begun = Date.now();
+			let begun = Date.now();
 			await page.goto(server.pages + path, { waitUntil: 'commit' });
 			await page.locator('main h1').first().waitFor();
-			took.push(Date.now() - begun);
+			loads?.push(Date.now() - begun);
+			// From another page, by a link.
+			await follow(page, path === '/alerts' ? '/routes' : '/alerts');
+			begun = Date.now();
+			await follow(page, path);
+			steps?.push(Date.now() - begun);
 		}
-		console.log(`${path.padEnd(16)} opens in ${at(took, 0.5)} ms (${Math.min(...took)} to ${Math.max(...took)})`);
+		console.log(`${path.padEnd(16)} whole load ${said(loads ?? [])}, by a link ${said(steps ?? [])}`);
 	}
 });
+
+/** Goes by a link and waits for the headline of the page that it leads to. */
+async function follow(page: Page, path: string): Promise<void> {
+	await page.evaluate((path) => {
+		for (const headline of document.querySelectorAll('main h1')) headline.setAttribute('data-before', '');
+		const link = document.createElement('a');
+		link.href = path;
+		document.body.append(link);
+		link.click();
+		link.remove();
+	}, path);
+	await page.locator('main h1:not([data-before])').first().waitFor();
+}

@@ -19841,10 +19841,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: "open" | "resolved" | "all";
-                /**
-                 * Format: uuid
-                 * @description Of this alert alone.
-                 */
+                /** @description Of this alert alone. */
                 alert?: string;
                 /** @description The next of an earlier page. */
                 cursor?: string;
