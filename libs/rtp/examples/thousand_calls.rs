@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     Measured { name: "send", calls, ticks, events: true, srtp: false, sound: None }.run()?;
     Measured { name: "send, SRTP", calls, ticks, events: true, srtp: true, sound: None }.run()?;
-    let sounds: [(&'static str, Box<dyn FnMut(u64) -> i16>); 3] =
+    let sounds: [(&'static str, SampleAt); 3] =
         [("silence", Box::new(silence)), ("noise", Box::new(hiss)), ("a key held", Box::new(tones))];
     for (name, mut sound) in sounds {
         let frames: Vec<Vec<i16>> = (0..u64::from(ticks))
@@ -53,6 +53,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     Ok(())
 }
+
+/// Gives the sample of a place.
+type SampleAt = Box<dyn FnMut(u64) -> i16>;
 
 /// One run.
 struct Measured<'a> {

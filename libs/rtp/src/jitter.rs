@@ -311,7 +311,7 @@ mod tests {
             let mut buffer = JitterBuffer::new(JITTER_DELAY);
             // Packet n is sent at tick n; each copy arrives 0 to 2 ticks later.
             let mut arrivals = vec![Vec::new(); 210];
-            let mut came = vec![false; 200];
+            let mut came = [false; 200];
             for packet in 0..200_usize {
                 let copies = if packet == 0 { 1 } else { draw.below(3) };
                 for _ in 0..copies {

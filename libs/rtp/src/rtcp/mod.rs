@@ -43,7 +43,7 @@ impl NtpTimestamp {
     /// From the time since 1970. Wraps in 2036, as the standard has it.
     pub fn from_unix(since_epoch: Duration) -> NtpTimestamp {
         let seconds = since_epoch.as_secs().wrapping_add(Self::UNIX_EPOCH) << 32;
-        NtpTimestamp(seconds | (u64::from(since_epoch.subsec_nanos()) << 32) / 1_000_000_000)
+        NtpTimestamp(seconds | ((u64::from(since_epoch.subsec_nanos()) << 32) / 1_000_000_000))
     }
 
     /// The middle 32 bits, as reports give them back: units of 1/65,536 s.
