@@ -1,3 +1,3 @@
 import { words } from '$lib/words/index.svelte';
 
-export const load = () => words.load('audience', 'review', 'map');
+export const load = () => words.load('audience', 'review', 'map', 'curve');
