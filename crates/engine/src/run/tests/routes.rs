@@ -73,6 +73,13 @@ async fn equal_routes_are_through_with_a_small_alert_at_one_time_whatever_they_s
     }
     of.people(crowd(80)).await;
     let _carrier = of.carrier(accepted);
+    for name in ["fast", "slow"] {
+        let is_up = |state: &RouteStatus| {
+            of.pass_s(1);
+            state.health.as_ref().is_some_and(|health| health.up)
+        };
+        until(&of, name, is_up).await;
+    }
     for _ in 0..3 {
         let submitted = of.submit(|_| {}).await;
         let report = of.until(&submitted.alert, |report| report.state == "done").await;
