@@ -188,10 +188,10 @@ fn every_problem_of_a_config_is_told_with_its_line() {
 #[test]
 fn the_demo_accounts_for_everyone() {
     let listen = format!("127.0.0.1:{}", free_port());
-    let output = run(&["demo", "--recipients", "300", "--exit", "--listen", &listen]);
+    let output = run(&["demo", "--recipients", "400", "--exit", "--listen", &listen]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let text = said(&output);
-    assert!(text.contains("Every one of the 300 people is accounted for"), "{text}");
+    assert!(text.contains("Every one of the 400 people is accounted for"), "{text}");
     for word in ["answered", "delivered", "excluded", "simulated"] {
         assert!(text.contains(word), "no {word} in {text}");
     }

@@ -242,8 +242,10 @@ pub fn alert() -> Value {
 pub fn counts(expected: &Expected) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::from([("excluded", expected.left_out()), ("endpoints", expected.endpoints())]);
     for (channel, fates) in &expected.channels {
-        // A mailbox that takes a mail says nothing more of it: no receipt means accepted, not delivered.
-        let (arrived, unheard) = match channels::traits(*channel).receipts {
+        // A mailbox that takes a mail says nothing more of it: no receipt means accepted, not delivered. The
+        // town's pagers are two-way, and confirm.
+        let confirms = channels::traits(*channel).receipts || *channel == channels::PAGER;
+        let (arrived, unheard) = match confirms {
             true => (fates.silent, fates.unheard),
             false => (0, fates.unheard + fates.silent),
         };
